@@ -76,7 +76,7 @@ Parameter& Parameters::add(std::string name, const Shape& shape, Init init, bool
   p.offset = arena_;
   const int64_t room = (shape.elements() + kAlignment - 1) / kAlignment * kAlignment;
   require(room <= kMaxElements - arena_, "[parameters] expected fewer elements than 64 bits can address, got ", arena_,
-          " before ", p.name, ", which has shape ", shape.text());
+          " before ", p.name, ", which has shape ", shape);
   arena_ += room;
   return p;
 }

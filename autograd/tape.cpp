@@ -136,11 +136,11 @@ void Tape::backward(const Var& output, Tensor cotangent) {
   require(!backward_done_, "[backward] expected a single call per tape: the first call freed the saved tensors");
   require(output.requires_gradient(), "[backward] expected an output that depends on a leaf or a trainable parameter");
   if (!cotangent) {
-    require(output.value().size() == 1, "[backward] an output of shape ", output.shape().text(), " needs a cotangent");
+    require(output.value().size() == 1, "[backward] an output of shape ", output.shape(), " needs a cotangent");
     cotangent = Tensor::from<double>(output.shape(), std::vector<double>{1}).to(output.value().dtype());
   }
-  require(cotangent.shape() == output.shape(), "[backward] the cotangent must have the output's shape ",
-          output.shape().text(), ", got ", cotangent.shape().text());
+  require(cotangent.shape() == output.shape(), "[backward] the cotangent must have the output's shape ", output.shape(),
+          ", got ", cotangent.shape());
   backward_done_ = true;
   accumulate(output.node(), cotangent, true);
   notify_unused_parameters();

@@ -8,11 +8,18 @@
 
 namespace gyre {
 
-// Concatenates the parts as text, formatted by operator<<.
+// Concatenates the parts as text, formatted by operator<<, or by to_string() if they have no operator<<.
 template <class... Parts>
 std::string concat(const Parts&... parts) {
   std::ostringstream text;
-  (text << ... << parts);
+  const auto append = [&](const auto& part) {
+    if constexpr (requires { text << part; }) {
+      text << part;
+    } else {
+      text << to_string(part);
+    }
+  };
+  (append(parts), ...);
   return text.str();
 }
 
@@ -28,7 +35,8 @@ class UsageError : public Error {
   using Error::Error;
 };
 
-// Throws Error with the concatenated parts unless `ok`.
+// Throws Error with the concatenated parts unless `ok`. Pass values, such as a Shape, instead of their text: they are
+// formatted only for an error.
 template <class... Parts>
 void require(bool ok, const Parts&... parts) {
   if (!ok) throw Error(parts...);

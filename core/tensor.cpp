@@ -52,9 +52,9 @@ size_t dtype_bytes(DType dtype) {
   return 0;
 }
 
-std::string Device::text() const {
-  if (*this == kVirtualGpu) return "virtual GPU";
-  return kind == Kind::cpu ? "cpu" : "cuda:" + std::to_string(index);
+std::string to_string(Device device) {
+  if (device == kVirtualGpu) return "virtual GPU";
+  return device.kind == Device::Kind::cpu ? "cpu" : "cuda:" + std::to_string(device.index);
 }
 
 Shape::Shape(std::initializer_list<int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
@@ -71,14 +71,14 @@ int64_t Shape::elements() const {
   int64_t n = kLargestElement;  // counts bytes, so that the size of the tensor in bytes does not overflow either
   for (int i = 0; i < rank_; ++i) {
     if (__builtin_mul_overflow(n, dims_[size_t(i)], &n))
-      throw Error("[shape] ", text(), " has more elements than 64 bits can count");
+      throw Error("[shape] ", *this, " has more elements than 64 bits can count");
   }
   return n / kLargestElement;
 }
 
-std::string Shape::text() const {
+std::string to_string(const Shape& shape) {
   std::string text = "(";
-  for (int i = 0; i < rank_; ++i) text += (i ? ", " : "") + std::to_string(dims_[size_t(i)]);
+  for (int i = 0; i < shape.rank(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
   return text + ")";
 }
 
@@ -108,8 +108,8 @@ Tensor Tensor::view(void* data, const Shape& shape, DType dtype, std::shared_ptr
 }
 
 Tensor Tensor::reshape(const Shape& shape) const {
-  require(shape.elements() == size(), "[reshape] ", shape_.text(), " has ", size(), " elements, ", shape.text(),
-          " needs ", shape.elements());
+  require(shape.elements() == size(), "[reshape] ", shape_, " has ", size(), " elements, ", shape, " needs ",
+          shape.elements());
   Tensor t = *this;
   t.shape_ = shape;
   return t;
@@ -161,8 +161,8 @@ void Tensor::zero() const {
 }
 
 void Tensor::copy_from(const Tensor& source) const {
-  require(shape_ == source.shape_ && dtype_ == source.dtype_, "[tensor] cannot copy ", source.shape_.text(), " ",
-          dtype_name(source.dtype_), " to ", shape_.text(), " ", dtype_name(dtype_));
+  require(shape_ == source.shape_ && dtype_ == source.dtype_, "[tensor] cannot copy ", source.shape_, " ",
+          dtype_name(source.dtype_), " to ", shape_, " ", dtype_name(dtype_));
   if (bytes() == 0) return;
   if (device_ == kVirtualGpu || source.device_ == kVirtualGpu)
     return virtual_copy(data_, device_, source.device_, bytes());
@@ -176,6 +176,6 @@ void Tensor::wrong_dtype(DType wanted) const {
   throw Error("[tensor] expected ", dtype_name(wanted), ", got ", dtype_name(dtype_));
 }
 
-void Tensor::not_on_cpu() const { throw Error("[tensor] expected a tensor on the CPU, got one on ", device_.text()); }
+void Tensor::not_on_cpu() const { throw Error("[tensor] expected a tensor on the CPU, got one on ", device_); }
 
 }  // namespace gyre

@@ -47,8 +47,8 @@ struct Device {
   Kind kind = Kind::cpu;
   int index = 0;
   bool operator==(const Device&) const = default;
-  std::string text() const;  // "cpu", "cuda:0"
 };
+std::string to_string(Device device);  // "cpu", "cuda:0"
 
 // The sizes of up to four axes. Constructors throw Error for more axes or a negative size.
 class Shape {
@@ -63,12 +63,12 @@ class Shape {
   void set(int axis, int64_t n) { dims_[size_t(axis)] = n; }
   int64_t elements() const;  // throws Error if their bytes cannot be counted in 64 bits
   bool operator==(const Shape& other) const = default;
-  std::string text() const;  // "(3, 4)"
 
  private:
   std::array<int64_t, kMaxRank> dims_{};
   int rank_ = 0;
 };
+std::string to_string(const Shape& shape);  // "(3, 4)"
 
 class Tensor {
  public:
@@ -142,7 +142,7 @@ class Tensor {
 
 template <class T>
 Tensor Tensor::from(const Shape& shape, std::span<const T> values) {
-  require(int64_t(values.size()) == shape.elements(), "[tensor] shape ", shape.text(), " needs ", shape.elements(),
+  require(int64_t(values.size()) == shape.elements(), "[tensor] shape ", shape, " needs ", shape.elements(),
           " values, got ", values.size());
   Tensor t = empty(shape, dtype_of<T>());
   std::copy(values.begin(), values.end(), t.data<T>());

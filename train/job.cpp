@@ -126,7 +126,7 @@ void log_job(const std::vector<std::string>& notes, const std::string& thread_li
   const Kernels& kernels = context.kernels;
   for (const std::string& note : notes) spdlog::info("{}", note);
   spdlog::info("gyre {} : {} : {} per rank : {} kernels on {} : {}", kVersion, context.ranks.name(),
-               counted(threads(), "thread"), kernels_text(kernels, context.precision), kernels.device().text(),
+               counted(threads(), "thread"), kernels_text(kernels, context.precision), to_string(kernels.device()),
                precision_name(context.precision));
   if (!thread_limit.empty()) spdlog::info("{}", thread_limit);
   const Parameters& parameters = parts.model->parameters();

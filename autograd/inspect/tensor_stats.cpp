@@ -62,8 +62,8 @@ std::string describe_stats(const Tensor& tensor) { return describe_stats(tensor.
 
 std::string describe_stats(const Shape& shape, const TensorStats& n) {
   const std::string range = n.min <= n.max ? concat(" in [", n.min, ", ", n.max, "]") : std::string(" none");
-  if (n.finite()) return concat(shape.text(), ", all", range);
-  return concat(shape.text(), " with ", n.nan, " NaN and ", n.infinite, " infinite, the others", range);
+  if (n.finite()) return concat(shape, ", all", range);
+  return concat(shape, " with ", n.nan, " NaN and ", n.infinite, " infinite, the others", range);
 }
 
 }  // namespace gyre

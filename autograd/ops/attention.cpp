@@ -86,7 +86,7 @@ void check_terms(const PositionTerms& terms, int64_t heads, int64_t width, const
     if (!table) return;
     const Shape& shape = table.shape();
     require(shape.rank() == 2 && (shape[1] == columns || (shape[1] == width && columns == heads * width)),
-            "[attention] expected a ", name, " of ", columns, " columns, got ", shape.text());
+            "[attention] expected a ", name, " of ", columns, " columns, got ", shape);
     require(longest == 0 || (terms.zero_offset >= before && shape[0] - terms.zero_offset > after), "[attention] the ",
             name, " must have distances -", before, " to ", after, ", got -", terms.zero_offset, " to ",
             shape[0] - terms.zero_offset - 1);
@@ -100,7 +100,7 @@ void check_terms(const PositionTerms& terms, int64_t heads, int64_t width, const
   if (!terms.pos_queries) return;
   const Shape &q = terms.pos_queries.shape(), &k = terms.pos_keys.shape();
   require(q.rank() == 2 && q == k && q[1] % heads == 0 && q[0] >= longest, "[attention] expected ", longest,
-          " positions of ", heads, " heads, got ", q.text(), " for pos_queries and ", k.text(), " for pos_keys");
+          " positions of ", heads, " heads, got ", q, " for pos_queries and ", k, " for pos_keys");
 }
 
 // The number of heads of keys and values. Throws unless the heads are divisible into groups.
@@ -177,8 +177,8 @@ Var attention(const Var& q, const Var& kv, const Segments& queries, const Segmen
               const AttentionOptions& options) {
   const int64_t group = options.heads / checked_key_heads(options);
   require(q.shape().rank() == 2 && kv.shape().rank() == 2 && kv.shape()[1] * group == 2 * q.shape()[1],
-          "[attention] expected q(nq, heads * width) and kv(nk, 2 * key/value heads * width), got ", q.shape().text(),
-          " and ", kv.shape().text());
+          "[attention] expected q(nq, heads * width) and kv(nk, 2 * key/value heads * width), got ", q.shape(), " and ",
+          kv.shape());
   check(q.shape()[1], q.shape()[0], kv.shape()[0], queries, keys, options);
   return record_attention(q, kv, {}, q.shape()[1], queries, keys, options);
 }
@@ -188,8 +188,8 @@ Var attention(const Var& q, const Var& k, const Var& v, const Segments& queries,
   const int64_t group = options.heads / checked_key_heads(options);
   require(
       q.shape().rank() == 2 && k.shape().rank() == 2 && k.shape() == v.shape() && k.shape()[1] * group == q.shape()[1],
-      "[attention] expected q(nq, heads * width), k and v(nk, key/value heads * width), got ", q.shape().text(), ", ",
-      k.shape().text(), " and ", v.shape().text());
+      "[attention] expected q(nq, heads * width), k and v(nk, key/value heads * width), got ", q.shape(), ", ",
+      k.shape(), " and ", v.shape());
   check(q.shape()[1], q.shape()[0], k.shape()[0], queries, keys, options);
   return record_attention(q, k, v, q.shape()[1], queries, keys, options);
 }
@@ -197,7 +197,7 @@ Var attention(const Var& q, const Var& k, const Var& v, const Segments& queries,
 Var self_attention(const Var& qkv, const Segments& segments, const AttentionOptions& options) {
   const int64_t heads = options.heads + 2 * checked_key_heads(options);
   require(qkv.shape().rank() == 2 && qkv.shape()[1] % heads == 0, "[attention] expected qkv(n, ", heads,
-          " * width), got ", qkv.shape().text());
+          " * width), got ", qkv.shape());
   const int64_t d = qkv.shape()[1] / heads * options.heads;
   AttentionOptions both = options;
   both.key_positions = options.query_positions;

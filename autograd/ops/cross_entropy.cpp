@@ -57,7 +57,7 @@ struct LinearCrossEntropy final : Op {
 }  // namespace
 
 LossResult cross_entropy(const Var& logits, const Tensor& targets, const CrossEntropyOptions& options) {
-  require(logits.shape().rank() == 2, "[cross_entropy] logits must be (n,v), got ", logits.shape().text());
+  require(logits.shape().rank() == 2, "[cross_entropy] logits must be (n,v), got ", logits.shape());
   const int64_t predictions = count_targets("cross_entropy", targets, logits.shape()[0], logits.shape()[1]);
   auto op = std::make_unique<CrossEntropy>();
   op->targets = targets;

@@ -53,8 +53,8 @@ Var dropout(const Var& x, double rate) {
 }
 
 Var residual_dropout(const Var& residual, const Var& x, double rate) {
-  require(residual.shape() == x.shape(), "[residual_dropout] shapes must be equal, got ", residual.shape().text(),
-          " and ", x.shape().text());
+  require(residual.shape() == x.shape(), "[residual_dropout] shapes must be equal, got ", residual.shape(), " and ",
+          x.shape());
   const DropoutMask mask = x.tape().next_dropout("residual_dropout", rate);
   if (mask.rate == 0) return add(residual, x);
   auto op = std::make_unique<ResidualDropout>();

@@ -78,7 +78,7 @@ struct GatedActivation final : Op {
 }  // namespace
 
 Var add(const Var& a, const Var& b) {
-  require(a.shape() == b.shape(), "[add] shapes must be equal, got ", a.shape().text(), " and ", b.shape().text());
+  require(a.shape() == b.shape(), "[add] shapes must be equal, got ", a.shape(), " and ", b.shape());
   const Tensor y = a.value().like();
   a.kernels().add(y, a.value(), b.value());
   return a.tape().record(std::make_unique<Add>(), y, {a, b});
@@ -101,8 +101,7 @@ Var activation(const Var& x, Activation kind) {
 }
 
 Var gated_activation(const Var& x, Activation kind) {
-  require(x.shape().rank() == 2 && x.shape()[1] % 2 == 0, "[gated_activation] expected x(n, 2 * f), got ",
-          x.shape().text());
+  require(x.shape().rank() == 2 && x.shape()[1] % 2 == 0, "[gated_activation] expected x(n, 2 * f), got ", x.shape());
   auto op = std::make_unique<GatedActivation>();
   op->kind = kind;
   const Tensor y = Tensor::empty({x.shape()[0], x.shape()[1] / 2}, x.value().dtype(), x.value().device());

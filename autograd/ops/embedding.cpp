@@ -34,7 +34,7 @@ struct Embedding final : Op {
 };
 
 Var record_rows(const Var& table, const Tensor& ids, double factor, DType dtype) {
-  require(table.shape().rank() == 2, "[embedding] the table must be (v,d), got ", table.shape().text());
+  require(table.shape().rank() == 2, "[embedding] the table must be (v,d), got ", table.shape());
   for (int32_t id : ids.span<int32_t>()) {
     require(id >= 0 && id < table.shape()[0], "[embedding] ids must be below the table's ", table.shape()[0],
             " rows, got ", id);

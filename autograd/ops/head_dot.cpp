@@ -24,8 +24,7 @@ struct HeadDot final : Op {
 
 Var head_dot(const Var& x, const Var& w, int heads, double factor) {
   require(x.shape().rank() == 2 && w.shape() == Shape{x.shape()[1]} && heads > 0 && w.shape()[0] % heads == 0,
-          "[head_dot] expected x(n,d) and w(d) of ", heads, " heads, got ", x.shape().text(), " and ",
-          w.shape().text());
+          "[head_dot] expected x(n,d) and w(d) of ", heads, " heads, got ", x.shape(), " and ", w.shape());
   auto op = std::make_unique<HeadDot>();
   op->factor = factor;
   const Tensor y = Tensor::empty({x.shape()[0], heads}, w.value().dtype(), x.value().device());

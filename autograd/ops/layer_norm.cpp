@@ -31,8 +31,9 @@ struct LayerNorm final : Op {
 
 Var layer_norm(const Var& x, const Var& gamma, const Var& beta, double epsilon) {
   const Shape last{x.shape()[-1]};
-  require(gamma.shape() == last && (!beta || beta.shape() == last), "[layer_norm] gamma and beta must be ", last.text(),
-          ", got ", gamma.shape().text(), " and ", beta ? beta.shape().text() : "none");
+  if (gamma.shape() != last || (beta && beta.shape() != last))
+    throw Error("[layer_norm] gamma and beta must be ", last, ", got ", gamma.shape(), " and ",
+                beta ? to_string(beta.shape()) : "none");
   auto op = std::make_unique<LayerNorm>();
   op->epsilon = epsilon;
   const Tensor y = x.value().like();

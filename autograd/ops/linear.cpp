@@ -35,9 +35,9 @@ Var linear(const Var& x, const Var& w, const Var& bias) { return linear(x, w, bi
 
 Var linear(const Var& x, const Var& w, const Var& bias, int64_t first, int64_t count) {
   require(x.shape().rank() == 2 && w.shape().rank() == 2 && x.shape()[1] == w.shape()[1],
-          "[linear] expected x(n,d) and w(o,d), got ", x.shape().text(), " and ", w.shape().text());
+          "[linear] expected x(n,d) and w(o,d), got ", x.shape(), " and ", w.shape());
   require(!bias || bias.shape() == Shape{w.shape()[0]}, "[linear] the bias must be (", w.shape()[0], "), got ",
-          bias ? bias.shape().text() : "");
+          bias.shape());
   require(first >= 0 && count >= 0 && first + count <= w.shape()[0], "[linear] expected a range within the ",
           w.shape()[0], " rows of w, got ", first, " to ", first + count - 1);
   auto op = std::make_unique<Linear>();

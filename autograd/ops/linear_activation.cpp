@@ -53,9 +53,9 @@ struct LinearActivation final : Op {
 
 Var linear_activation(const Var& x, const Var& w, const Var& bias, Activation kind, double rate) {
   require(x.shape().rank() == 2 && w.shape().rank() == 2 && x.shape()[1] == w.shape()[1],
-          "[linear_activation] expected x(n,d) and w(o,d), got ", x.shape().text(), " and ", w.shape().text());
+          "[linear_activation] expected x(n,d) and w(o,d), got ", x.shape(), " and ", w.shape());
   require(!bias || bias.shape() == Shape{w.shape()[0]}, "[linear_activation] the bias must be (", w.shape()[0],
-          "), got ", bias ? bias.shape().text() : "");
+          "), got ", bias.shape());
   require(!name_with(kind).empty(), "[linear_activation] expected relu, gelu, tanh, silu or gelu_tanh, got ",
           activation_name(kind));
   auto op = std::make_unique<LinearActivation>();

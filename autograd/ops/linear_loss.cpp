@@ -29,9 +29,9 @@ DType logits_dtype(const Tensor& x, bool wants_gradient) {
 
 const Var& checked_weight(std::string_view op, const Var& x, const Var& w, const Var& bias) {
   require(x.shape().rank() == 2 && w.shape().rank() == 2 && x.shape()[1] == w.shape()[1], "[", op,
-          "] expected x(n,d) and w(v,d), got ", x.shape().text(), " and ", w.shape().text());
+          "] expected x(n,d) and w(v,d), got ", x.shape(), " and ", w.shape());
   require(!bias || bias.shape() == Shape{w.shape()[0]}, "[", op, "] expected a bias of shape (", w.shape()[0],
-          "), got ", bias.shape().text());
+          "), got ", bias.shape());
   return w;
 }
 

@@ -25,7 +25,7 @@ struct MarginLoss final : Op {
 LossResult margin_loss(const Var& scores, double margin) {
   const Shape& shape = scores.shape();
   require((shape.rank() == 1 || (shape.rank() == 2 && shape[1] == 1)) && shape[0] % 2 == 0,
-          "[margin_loss] scores must be (2n) or (2n,1), got ", shape.text());
+          "[margin_loss] scores must be (2n) or (2n,1), got ", shape);
   auto op = std::make_unique<MarginLoss>();
   op->margin = margin;
   const Tensor& x = scores.value();

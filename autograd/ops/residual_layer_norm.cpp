@@ -36,11 +36,11 @@ struct ResidualLayerNorm final : Op {
 
 Var residual_layer_norm(const Var& residual, const Var& x, double rate, const Var& gamma, const Var& beta,
                         double epsilon) {
-  require(residual.shape() == x.shape(), "[residual_layer_norm] shapes must be equal, got ", residual.shape().text(),
-          " and ", x.shape().text());
+  require(residual.shape() == x.shape(), "[residual_layer_norm] shapes must be equal, got ", residual.shape(), " and ",
+          x.shape());
   const Shape last{x.shape()[-1]};
-  require(gamma.shape() == last && beta.shape() == last, "[residual_layer_norm] gamma and beta must be ", last.text(),
-          ", got ", gamma.shape().text(), " and ", beta.shape().text());
+  require(gamma.shape() == last && beta.shape() == last, "[residual_layer_norm] gamma and beta must be ", last,
+          ", got ", gamma.shape(), " and ", beta.shape());
   auto op = std::make_unique<ResidualLayerNorm>();
   op->mask = x.tape().next_dropout("residual_layer_norm", rate);
   op->epsilon = epsilon;

@@ -34,7 +34,7 @@ struct RmsNorm final : Op {
 Var rms_norm(const Var& x, const Var& gamma, double epsilon) {
   const int64_t last = x.shape()[-1], width = gamma.value().size();
   require(gamma.shape().rank() == 1 && width > 0 && last % width == 0, "[rms_norm] the size of gamma must divide the ",
-          last, " columns, got ", gamma.shape().text());
+          last, " columns, got ", gamma.shape());
   auto op = std::make_unique<RmsNorm>();
   op->epsilon = epsilon;
   op->width = width;

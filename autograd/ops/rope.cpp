@@ -65,7 +65,7 @@ Tensor rope_angles(const Tape& tape, int node) {
 Rotation make_rotation(const Var& frequencies, int64_t positions, const Rotary& rotary) {
   require(rotary.dims > 0 && rotary.dims % 2 == 0, "[rope] rotary dims must be even, got ", rotary.dims);
   require(frequencies.shape() == Shape{rotary.dims / 2}, "[rope] expected ", rotary.dims / 2, " frequencies, got ",
-          frequencies.shape().text());
+          frequencies.shape());
   const Tensor& f = frequencies.value();
   const Tensor angles = Tensor::empty({positions, 2 * rotary.dims}, f.dtype(), f.device());
   frequencies.kernels().rotary_angles(angles, f, rotary);
@@ -88,7 +88,7 @@ void Rotation::check(int64_t heads, int64_t width, const Tensor& positions, int6
 Var rope(const Var& x, const Rotation& rotation, const Tensor& positions) {
   const int heads = rotation.rotary.heads;
   require(x.shape().rank() == 2 && heads > 0 && x.shape()[1] % heads == 0, "[rope] x must be (n, heads * width) with ",
-          heads, " heads, got ", x.shape().text());
+          heads, " heads, got ", x.shape());
   rotation.check(heads, x.shape()[1] / heads, positions, x.shape()[0]);
   auto op = std::make_unique<Rope>();
   op->positions = positions;

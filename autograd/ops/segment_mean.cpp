@@ -21,7 +21,7 @@ struct SegmentMean final : Op {
 
 Var segment_mean(const Var& x, const Segments& segments) {
   require(x.shape().rank() == 2 && x.shape()[0] == segments.tokens(), "[segment_mean] expected x(n,d) of ",
-          segments.tokens(), " rows, got ", x.shape().text());
+          segments.tokens(), " rows, got ", x.shape());
   for (int s = 0; s < segments.count(); ++s)
     require(segments.length(s) > 0, "[segment_mean] expected at least one row in segment ", s, ", got none");
   auto op = std::make_unique<SegmentMean>();

@@ -25,7 +25,7 @@ struct SquaredError final : Op {
 LossResult squared_error(const Var& predictions, const Tensor& targets) {
   const Shape& shape = predictions.shape();
   require(shape.rank() == 1 || (shape.rank() == 2 && shape[1] == 1),
-          "[squared_error] predictions must be (n) or (n,1), got ", shape.text());
+          "[squared_error] predictions must be (n) or (n,1), got ", shape);
   require(targets.size() == shape[0], "[squared_error] expected ", shape[0], " targets, got ", targets.size());
   require(targets.dtype() == DType::f32, "[squared_error] targets must be f32, got ", dtype_name(targets.dtype()));
   auto op = std::make_unique<SquaredError>();

@@ -29,7 +29,7 @@ __global__ void add_parts_kernel(Out* out, const Part* parts, int64_t rows, int6
 void add_parts(cudaStream_t stream, const Tensor& out, const Tensor& parts) {
   const int64_t n = out.size(), rows = parts.dim(0);
   require(rows > 0 && parts.size() == rows * n, "[cuda add_parts] expected rows of ", n, " elements, got ",
-          parts.shape().text());
+          parts.shape());
   const auto run = [&]<class Out, class Part>(Out* to, const Part* from) {
     launch(add_parts_kernel<Out, Part>, dim3(unsigned(divide_up(n, kMapThreads))), dim3(kMapThreads), 0, stream, to,
            from, rows, n);

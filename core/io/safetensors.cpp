@@ -167,7 +167,7 @@ std::span<const std::byte> SafetensorsFile::bytes(const SafetensorsEntry& entry)
 
 void SafetensorsFile::read(const SafetensorsEntry& entry, const Tensor& out) const {
   const std::string context = context_of(entry);
-  require(same_shape(entry, out.shape()), context, "expected shape ", out.shape().text(), ", got ", entry.shape_text());
+  require(same_shape(entry, out.shape()), context, "expected shape ", out.shape(), ", got ", entry.shape_text());
 
   if (out.device() != Device{}) {
     const Tensor host = Tensor::empty(out.shape(), out.dtype());
@@ -209,13 +209,13 @@ void load_tensors(std::span<const SafetensorsFile> files, const std::vector<Tens
     const auto match = found.find(tensor.name);
     if (match == found.end()) {
       problems.missing.push_back(tensor.name);
-      problems.lines.push_back("missing: " + tensor.name + " " + tensor.shape.text());
+      problems.lines.push_back("missing: " + tensor.name + " " + to_string(tensor.shape));
       continue;
     }
     const auto [file, entry] = match->second;
     if (!SafetensorsFile::same_shape(*entry, tensor.shape)) {
       ++problems.wrong_shapes;
-      problems.lines.push_back("wrong shape: " + entry->name + " expected " + tensor.shape.text() + ", got " +
+      problems.lines.push_back("wrong shape: " + entry->name + " expected " + to_string(tensor.shape) + ", got " +
                                entry->shape_text() + shard_of(files, *file));
     }
   }

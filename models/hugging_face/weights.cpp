@@ -500,7 +500,7 @@ void require_positions(std::span<const SafetensorsFile> files, const EncoderOnly
     for (const auto& entry : file.entries()) {
       if (!is_positions(entry.name, naming)) continue;
       require(SafetensorsFile::same_shape(entry, shape), "[hugging face] ", file.path().string(), ": tensor ",
-              entry.name, ": expected the shape ", shape.text(), " (max_position_embeddings twice, width of a head)");
+              entry.name, ": expected the shape ", shape, " (max_position_embeddings twice, width of a head)");
       if (!vectors) vectors = relative_vectors(config);
       require_repeats(files, entry.name, vectors, kHalfPrecision, "the sinusoids of clipped distances");
     }

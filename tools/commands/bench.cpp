@@ -53,7 +53,7 @@ Kernels& prepare(const Bench& bench, const Communicator& ranks) {
 
 // The first entries of every report.
 Json setting(const Kernels& kernels, Precision precision) {
-  return {{"device", kernels.device().text()},
+  return {{"device", to_string(kernels.device())},
           {"precision", precision_name(precision)},
           {"threads", threads()},
           {"kernels", kernels.name()},

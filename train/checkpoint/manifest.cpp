@@ -62,7 +62,7 @@ Json write_tensors(const Path& path, const std::vector<TensorSource>& tensors) {
   Json checksums = Json::object();
   write_safetensors(path, tensors, {{"format", "pt"}}, [&](const std::string& name, const Tensor& t) {
     const std::span<const std::byte> bytes(static_cast<const std::byte*>(t.raw()), t.bytes());
-    checksums[name] = tensor_checksum(safetensors_dtype(t.dtype()), t.shape().text(), bytes);
+    checksums[name] = tensor_checksum(safetensors_dtype(t.dtype()), to_string(t.shape()), bytes);
   });
   return checksums;
 }

@@ -39,7 +39,7 @@ Var favor_features(const Var& p, const Var& x, int heads, FavorSide side) {
   require(p.shape().rank() == 2 && x.shape().rank() == 2 && p.shape()[0] == x.shape()[0] && heads > 0 &&
               p.shape()[1] % heads == 0 && x.shape()[1] % heads == 0,
           "[favor_features] expected products(n, heads * features) and x(n, heads * width) of ", heads, " heads, got ",
-          p.shape().text(), " and ", x.shape().text());
+          p.shape(), " and ", x.shape());
   auto op = std::make_unique<FavorFeatures>();
   op->heads = heads;
   op->factor = std::pow(double(x.shape()[1]) / heads, -0.25);

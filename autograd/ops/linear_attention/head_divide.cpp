@@ -25,8 +25,7 @@ struct HeadDivide final : Op {
 Var head_divide(const Var& a, const Var& b, double epsilon) {
   require(a.shape().rank() == 2 && b.shape().rank() == 2 && a.shape()[0] == b.shape()[0] && b.shape()[1] > 0 &&
               a.shape()[1] % b.shape()[1] == 0,
-          "[head_divide] expected a(n, heads * width) and b(n, heads), got ", a.shape().text(), " and ",
-          b.shape().text());
+          "[head_divide] expected a(n, heads * width) and b(n, heads), got ", a.shape(), " and ", b.shape());
   auto op = std::make_unique<HeadDivide>();
   op->epsilon = epsilon;
   const Tensor y = a.value().like();

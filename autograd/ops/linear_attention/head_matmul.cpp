@@ -28,8 +28,8 @@ struct HeadMatmul final : Op {
 
 Var head_matmul(const Var& x, const Var& w, int heads) {
   require(x.shape().rank() == 2 && w.shape().rank() == 2 && heads > 0 && x.shape()[1] == heads * w.shape()[1],
-          "[head_matmul] expected x(n, heads * width) of ", heads, " heads and w(features, width), got ",
-          x.shape().text(), " and ", w.shape().text());
+          "[head_matmul] expected x(n, heads * width) of ", heads, " heads and w(features, width), got ", x.shape(),
+          " and ", w.shape());
   const int64_t n = x.shape()[0], features = w.shape()[0], width = w.shape()[1];
   auto op = std::make_unique<HeadMatmul>();
   op->multiply_adds = double(x.value().size()) * double(features);

@@ -23,7 +23,7 @@ struct HeadSoftmax final : Op {
 
 Var head_softmax(const Var& x, int heads) {
   require(x.shape().rank() == 2 && heads > 0 && x.shape()[1] % heads == 0,
-          "[head_softmax] expected x(n, heads * width) of ", heads, " heads, got ", x.shape().text());
+          "[head_softmax] expected x(n, heads * width) of ", heads, " heads, got ", x.shape());
   auto op = std::make_unique<HeadSoftmax>();
   op->heads = heads;
   const Tensor y = x.value().like();

@@ -46,11 +46,11 @@ struct LinearAttentionScan final : Op {
 Var linear_attention_scan(const Var& q, const Var& k, const Var& v, const Segments& segments, int heads,
                           ScanDirection direction) {
   require(q.shape().rank() == 2 && q.shape() == k.shape() && heads > 0 && q.shape()[1] % heads == 0,
-          "[linear_attention_scan] expected q and k(n, heads * features) of ", heads, " heads, got ", q.shape().text(),
-          " and ", k.shape().text());
+          "[linear_attention_scan] expected q and k(n, heads * features) of ", heads, " heads, got ", q.shape(),
+          " and ", k.shape());
   require(!v || (v.shape().rank() == 2 && v.shape()[0] == q.shape()[0] && v.shape()[1] % heads == 0),
           "[linear_attention_scan] expected v(n, heads * width) of ", q.shape()[0], " rows and ", heads, " heads, got ",
-          v ? v.shape().text() : "");
+          v.shape());
   require(segments.tokens() == q.shape()[0], "[linear_attention_scan] the segments cover ", segments.tokens(),
           " rows, got ", q.shape()[0]);
   const int64_t columns = v ? v.shape()[1] : heads;

@@ -17,8 +17,8 @@ void check_arguments(const Tensor& c, const Operand& a, const Operand& b, const 
           "[cuda product] expected a bias of ", n, " ", dtype_name(c.dtype()), ", got ", options.bias.size(), " ",
           dtype_name(options.bias.dtype()));
   require(!options.add || (options.add.shape() == c.shape() && options.add.dtype() == c.dtype()),
-          "[cuda product] expected to add ", dtype_name(c.dtype()), " ", c.shape().text(), ", got ",
-          dtype_name(options.add.dtype()), " ", options.add.shape().text());
+          "[cuda product] expected to add ", dtype_name(c.dtype()), " ", c.shape(), ", got ",
+          dtype_name(options.add.dtype()), " ", options.add.shape());
 }
 
 }  // namespace
@@ -38,8 +38,7 @@ void product(Context& context, const Tensor& c, const Operand& a, const Operand&
   Matmul call(c, a, b, options);
   if (const auto algorithm = algorithm_for(context, call)) return call.run(context, *algorithm);
   require(options.bias.defined(), "[cuda] cublasLt has no product of ", dtype_name(a.tensor.dtype()), " ",
-          a.tensor.shape().text(), " and ", b.tensor.shape().text(), " to ", dtype_name(c.dtype()), " ",
-          c.shape().text());
+          a.tensor.shape(), " and ", b.tensor.shape(), " to ", dtype_name(c.dtype()), " ", c.shape());
   product(context, c, a, b, {.add = options.add, .tf32 = options.tf32});
   add_bias(context, c, options.bias, options.relu);
 }

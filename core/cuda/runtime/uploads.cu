@@ -27,7 +27,7 @@ Uploads::Uploads(cudaStream_t compute) : compute_(compute), device_(kRegion), sw
 
 const std::byte* Uploads::copy_of(const Tensor& host) {
   require(host.device() == Device{}, "[cuda] expected ids, positions or targets on the CPU, got them on ",
-          host.device().text());
+          host.device());
   const void* data = host.raw();
   const size_t bytes = host.bytes();
   const std::shared_ptr<const void> owner = host.owner();

@@ -18,7 +18,7 @@ TEST_CASE("orthogonalization on a GPU has about the result of f64, in every prec
   Kernels* gpu = test_gpu();
   if (!gpu) return;
   for (const Shape& shape : {Shape{24, 40}, Shape{40, 24}, Shape{17, 9}}) {
-    CAPTURE(shape.text());
+    CAPTURE(to_string(shape));
     std::vector<double> numbers(size_t(shape.elements()));
     for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = std::sin(double(i * i) + 1);
     const Tensor x = Tensor::from(shape, numbers);

@@ -62,7 +62,7 @@ TEST_CASE("orthogonalize: low rank and small singular values have about the resu
   for (const Shape& shape :
        {Shape{24, 40}, Shape{40, 24}, Shape{30, 40}, Shape{96, 300}, Shape{300, 96}, Shape{1, 7}, Shape{7, 1}}) {
     for (const int64_t rank : {1, 2, 24}) {
-      CAPTURE(shape.text());
+      CAPTURE(to_string(shape));
       CAPTURE(rank);
       const Tensor x = matrix_of_rank(shape, rank);
       const Tensor expected = orthogonalize(cpu_kernels(), x.to(DType::f64), Precision::fp32);
@@ -74,7 +74,7 @@ TEST_CASE("orthogonalize: low rank and small singular values have about the resu
 TEST_CASE("orthogonalize: products in bf16 change the result by a few percent") {
   const EmulatedBf16 emulated = bf16_on_any_cpu();
   for (const Shape& shape : {Shape{24, 40}, Shape{40, 24}, Shape{16, 16}, Shape{17, 9}}) {
-    CAPTURE(shape.text());
+    CAPTURE(to_string(shape));
     const Tensor x = Tensor::empty(shape), exact = Tensor::empty(shape, DType::f64);
     for (const Tensor& t : {x, exact}) fill(t, [](int64_t i) { return std::sin(double(i) * double(i) + 1); });
     const Tensor expected = orthogonalize(cpu_kernels(), exact, Precision::bf16);  // f64 is not rounded

@@ -134,7 +134,7 @@ TEST_CASE("Muon: keeps momentum for matrices only, and moments for all other par
   model.parameters[4].trainable = false;  // not updated, so not kept as a matrix
   const Optimizer optimizer(model.parameters, cpu_kernels(), golden_options("normuon"));
   std::vector<std::string> names;
-  for (const StateTensor& t : optimizer.state()) names.push_back(t.name + t.shape.text());
+  for (const StateTensor& t : optimizer.state()) names.push_back(t.name + to_string(t.shape));
   CHECK(names == std::vector<std::string>{"m.norm(5)", "m.b(4)", "m.v(2, 3)", "m.tall(7, 3)", "v.norm(5)", "v.b(4)",
                                           "v.v(2, 3)", "v.tall(7, 3)", "momentum.w(3, 4)", "row_moments.w(3)"});
 }

@@ -342,7 +342,7 @@ int page(InspectPageArgs& args, Communicator& ranks) {
   const std::string model = args.target.model.empty() ? args.target.preset : args.target.model.string();
   data["setting"] = {{"model", model},
                      {"batch", work->batches()},
-                     {"device", kernels.device().text()},
+                     {"device", to_string(kernels.device())},
                      {"precision", precision_name(precision)}};
   write_page(args.output, make_page(page_asset("tape/page.html"), model + ": a training step", data));
   return 0;

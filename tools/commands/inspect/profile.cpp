@@ -132,7 +132,7 @@ double peak_bytes(const std::vector<Span>& spans) {
 }
 
 Json summary_of(const ProfileReport& report, const Kernels& kernels, const Communicator& ranks) {
-  Json summary{{"device", kernels.device().text()},
+  Json summary{{"device", to_string(kernels.device())},
                {"ranks", ranks.size()},
                {"threads", threads()},
                {"batches", report.batches},

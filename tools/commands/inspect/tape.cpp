@@ -213,7 +213,7 @@ class Writer {
     std::string attributes;
     for (const auto& [name, value] : row.attributes)
       attributes += (attributes.empty() ? "" : ", ") + name + " " + value;
-    std::string lines = fmt::format("<B>{}</B> #{}<BR/>{} {}, {}", dot_escaped(row.op), row.id, row.shape.text(),
+    std::string lines = fmt::format("<B>{}</B> #{}<BR/>{} {}, {}", dot_escaped(row.op), row.id, to_string(row.shape),
                                     dtype_name(row.dtype), human_bytes(double(row.output_bytes)));
     for (const std::string& line : {attributes, cost})
       if (!line.empty()) lines += "<BR/>" + dot_escaped(line);
@@ -231,7 +231,7 @@ class Writer {
                                  : s.holder < 0     ? "a parameter"
                                                     : fmt::format("held by #{}", s.holder);
       lines += fmt::format("<TR><TD ALIGN=\"LEFT\">{} {}</TD><TD ALIGN=\"RIGHT\">{}</TD></TR>", dot_escaped(s.name),
-                           s.shape.text(), memory);
+                           to_string(s.shape), memory);
     }
     return fmt::format(
         "<<TABLE BORDER=\"1\" CELLBORDER=\"0\" CELLPADDING=\"2\" CELLSPACING=\"2\" STYLE=\"dashed\" COLOR=\"{}\" "
@@ -242,7 +242,7 @@ class Writer {
   void add_input(const TapeRow& row, const TapeInput& input, DotCluster& home) {
     if (input.node < 0) {
       const std::string id = fmt::format("c{}_{}", row.id, constants_++);
-      home.add(fmt::format("{} [shape=ellipse label=\"constant\\n{}\"]", id, input.shape.text()));
+      home.add(fmt::format("{} [shape=ellipse label=\"constant\\n{}\"]", id, to_string(input.shape)));
       root_.add(fmt::format("{} -> n{}", id, row.id));
       return;
     }
@@ -261,7 +261,7 @@ class Writer {
     if (!stubs_.insert(from.id).second) return;
     const std::string module = from.module.empty() ? "" : "\\n" + from.module;
     root_.add(fmt::format("n{0} [shape=ellipse label=\"from {1} #{0}{2}\\n{3}\"]", from.id, from.op, module,
-                          from.shape.text()));
+                          to_string(from.shape)));
   }
 
   // Parameters that are used by the same ops share one table.
@@ -281,7 +281,7 @@ class Writer {
       lines += fmt::format("<TR><TD ALIGN=\"LEFT\" BGCOLOR=\"{}\">{} {}</TD><TD BGCOLOR=\"{}\">gradient</TD></TR>",
                            kParameterFill,
                            dot_escaped(users.size() == 1 ? short_name(row.parameter, module) : row.parameter),
-                           row.shape.text(), kGradientFill);
+                           to_string(row.shape), kGradientFill);
     }
     home.add(
         fmt::format("{} [label=<<TABLE BORDER=\"0\" CELLBORDER=\"1\" CELLPADDING=\"4\" CELLSPACING=\"0\" "
@@ -458,7 +458,7 @@ int run(const InspectTapeArgs& args) {
   report(args, step,
          {{"model", model},
           {"batch", work->batches()},
-          {"device", kernels.device().text()},
+          {"device", to_string(kernels.device())},
           {"threads", threads()},
           {"precision", precision_name(precision)}});
   const std::string part = args.module.empty() ? "" : ", " + args.module;

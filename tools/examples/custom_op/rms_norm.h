@@ -51,8 +51,7 @@ struct RmsNorm final : gyre::Op {
 // x(n,d), gamma(d), on the CPU, in f32 for training or f64 for gradient checks.
 inline gyre::Var rms_norm(const gyre::Var& x, const gyre::Var& gamma, double epsilon = 1e-5) {
   const gyre::Shape last{x.shape()[-1]};
-  gyre::require(gamma.shape() == last, "[rms_norm] expected gamma of shape ", last.text(), ", got ",
-                gamma.shape().text());
+  gyre::require(gamma.shape() == last, "[rms_norm] expected gamma of shape ", last, ", got ", gamma.shape());
   auto op = std::make_unique<RmsNorm>();
   op->rstd = gyre::Tensor::empty({x.value().rows()}, x.value().dtype());
   const gyre::Tensor y = x.value().like();

@@ -29,8 +29,8 @@ struct Swiglu final : gyre::Op {
 
 // a and b have the same shape and are on the CPU.
 inline gyre::Var swiglu(const gyre::Var& a, const gyre::Var& b) {
-  gyre::require(a.shape() == b.shape(), "[swiglu] expected inputs of the same shape, got ", a.shape().text(), " and ",
-                b.shape().text());
+  gyre::require(a.shape() == b.shape(), "[swiglu] expected inputs of the same shape, got ", a.shape(), " and ",
+                b.shape());
   const gyre::Tensor y = a.value().like();
   gyre::dispatch_float(y, [&]<class T>(T) {
     const std::span<T> gate = a.value().span<T>(), value = b.value().span<T>(), out = y.span<T>();

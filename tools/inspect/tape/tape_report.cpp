@@ -83,7 +83,7 @@ std::string attributes_of(const TapeRow& row) {
 std::string inputs_of(const TapeRow& row) {
   std::string text;
   for (const TapeInput& input : row.inputs)
-    text += (text.empty() ? "" : " ") + (input.node < 0 ? input.shape.text() : std::to_string(input.node));
+    text += (text.empty() ? "" : " ") + (input.node < 0 ? to_string(input.shape) : std::to_string(input.node));
   return text;
 }
 
@@ -129,7 +129,7 @@ void print_tape(const std::vector<TapeRow>& rows, const std::string& module, int
   Table table({"id", "module", "op", "attributes", "inputs", "output", "saved", "FLOPs"},
               {true, false, false, false, false, false, true, true});
   for (const TapeRow& row : rows_of_module(rows, module))
-    table.add({std::to_string(row.id), row.module, row.op, attributes_of(row), inputs_of(row), row.shape.text(),
+    table.add({std::to_string(row.id), row.module, row.op, attributes_of(row), inputs_of(row), to_string(row.shape),
                row.saved_bytes > 0 ? human_bytes(double(row.saved_bytes)) : "", flops_of(row.flops)});
   table.print();
   std::puts("");
