@@ -11,7 +11,6 @@
 
 #include "gyre/train/parallel/gradient_dtype.h"
 #include "gyre/train/parallel/shared_memory/routes.h"
-#include "gyre/train/parallel/shared_memory/sum_order.h"
 #include "gyre/train/parallel/shared_memory/window_tasks.h"
 
 namespace gyre {

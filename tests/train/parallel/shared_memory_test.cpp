@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "gyre/train/parallel/shared_memory/routes.h"
-#include "gyre/train/parallel/shared_memory/sum_order.h"
 #include "gyre/train/parallel/shared_memory/window_tasks.h"
 
 namespace gyre::test {
