@@ -1,7 +1,10 @@
 // gyre data check: says before a run what is wrong with its data and options.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -19,13 +22,14 @@
 #include "gyre/data/checking/check_documents.h"
 #include "gyre/data/store/token_store.h"
 #include "gyre/data/text/printable.h"
+#include "gyre/models/config/config.h"
 #include "gyre/models/encoder_decoder.h"
 #include "gyre/train/tasks/require_positions.h"
 #include "gyre/train/tasks/translation/nmt_data.h"
+#include "gyre/train/tasks/translation/nmt_options.h"
 #include "tools/command_line/foreign_options.h"
 #include "tools/command_line/messages.h"
 #include "tools/command_line/option_table.h"
-#include "tools/commands/data/check_cost.h"
 #include "tools/options/document_rows.h"
 #include "tools/options/layer_options.h"
 #include "tools/options/model_options.h"
@@ -33,10 +37,100 @@
 #include "tools/options/tasks/pretrained_row.h"
 #include "tools/print_summary.h"
 #include "tools/program.h"
+#include "tools/workload/bench_metrics.h"
+#include "tools/workload/gpu/gpu_plan_report.h"
 #include "tools/workload/training_load.h"
 
 namespace gyre {
 namespace {
+
+// Memory and time of a training run, for gyre data check.
+struct RunCost {
+  std::string where;  // "predicted for 8 x h200", "predicted for 1 rank of 2 threads of this machine"
+  int ranks = 1;
+  double memory_bytes = 0;  // of each rank
+  double update_seconds = 0, epoch_seconds = 0;
+  double run_seconds = 0;  // 0: --after does not give the updates
+  std::vector<Finding> findings;
+};
+
+constexpr double kMega = 1e6;
+
+std::string gigabytes(double bytes) {
+  char text[32];
+  const bool is_small = bytes < 0.1 * kGiga;
+  std::snprintf(text, sizeof text, is_small ? "%.1f MB" : "%.2f GB", bytes / (is_small ? kMega : kGiga));
+  return text;
+}
+
+std::string duration(double seconds) {
+  char text[32];
+  if (seconds < 60) {
+    std::snprintf(text, sizeof text, "%.3g s", seconds);
+  } else if (seconds < 3600) {
+    std::snprintf(text, sizeof text, "%.3g minutes", seconds / 60);
+  } else {
+    std::snprintf(text, sizeof text, "%.4g hours", seconds / 3600);
+  }
+  return text;
+}
+
+double machine_memory() { return double(::sysconf(_SC_PHYS_PAGES)) * double(::sysconf(_SC_PAGESIZE)); }
+
+Finding gpu_memory(const GpuPlanRow& row, const GpuModel& model, const ParallelOptions& options) {
+  return {row.fits() ? Severity::ok : Severity::error,
+          "memory",
+          concat(gigabytes(row.plan.memory()), " of the ", gigabytes(model.memory), " of an ", model.name,
+                 "; fits: ", fitting_text(row, options)),
+          {}};
+}
+
+Finding cpu_memory(const PlanRow& row) {
+  const double limit = machine_memory();
+  return {row.memory() <= limit ? Severity::ok : Severity::error,
+          "memory",
+          concat(gigabytes(row.memory()), " per rank; this machine has ", gigabytes(limit)),
+          {}};
+}
+
+// Plans the run as gyre plan does, with the sentence length and the updates of `epoch`.
+RunCost run_cost(const NmtOptions& options, const EncoderDecoderConfig& config, const Epoch& epoch, int ranks) {
+  const GpuModel* const gpu = planned_gpu(options.device.name);
+  const int length = std::max(2, int(std::lround(epoch.sentence_length)));
+  const auto make = [&](int items, Device device) {
+    return translation_workload(config, items, length, {device}, options.r_drop);
+  };
+  RunCost cost;
+  cost.ranks = ranks;
+  PlanRow row;
+  if (gpu) {
+    const Precision precision = parse_precision(options.device.precision, virtual_kernels());
+    std::unique_ptr<Workload> work = make(measured_items(2.0 * length), kVirtualGpu);
+    const PlanLoad load = training_load(*work, options, virtual_kernels(), kVirtualGpu, precision, 2.0 * length, 2);
+    work.reset();  // plan_gpus() needs all memory of the virtual GPU
+    const GpuPlanRow planned =
+        plan_gpus({load, make, options.optimizer, precision, Scaling::strong}, *gpu, {ranks}).front();
+    row = planned.plan;
+    cost.where = concat("predicted for ", ranks, " x ", gpu->name);
+    cost.findings.push_back(gpu_memory(planned, *gpu, options.parallel));
+  } else {
+    const MachineLoad machine = machine_load(make, options, 2.0 * length, 2, PlanRates());
+    row = plan_step(machine.load, machine.rates, ranks, Scaling::strong);
+    cost.where = concat("predicted for ", counted(uint64_t(ranks), "rank"), " of ",
+                        counted(uint64_t(threads()), "thread"), " of this machine");
+    if (parse_device(options.device.name, 0) == Device{}) cost.findings.push_back(cpu_memory(row));
+  }
+  cost.memory_bytes = row.memory();
+  cost.update_seconds = row.step();
+  cost.epoch_seconds = row.step() * double(epoch.updates);
+  cost.run_seconds = row.step() * double(options.stop.after.in_updates(epoch.updates));
+  std::string text = concat(duration(cost.update_seconds), " per update and ", duration(cost.epoch_seconds),
+                            " per epoch, ", cost.where);
+  if (cost.run_seconds > 0)
+    text += concat("; ", duration(cost.run_seconds), " for --after ", options.stop.after.text());
+  cost.findings.push_back({Severity::ok, "time", std::move(text), {}});
+  return cost;
+}
 
 // Prints the results of gyre data check, as text or JSON.
 inline constexpr std::array<double, 5> kPercentiles{0.5, 0.9, 0.95, 0.99, 1};
