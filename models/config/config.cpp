@@ -194,13 +194,8 @@ void ModelConfig::validate_shared() const {
   require(layer_norm_epsilon > 0, "[layer_norm_epsilon] must be positive, got ", layer_norm_epsilon);
   require(initial_deviation >= 0, "[initial_deviation] must not be negative, got ", initial_deviation);
   validate_attention();
-  Parameters scratch;  // the constructor of an encoding checks its options
-  make_position_encoding({.config = position,
-                          .dim = dim,
-                          .heads = heads,
-                          .parameters = scratch,
-                          .name = "positions",
-                          .rotated_width = attention.rotated_width(head_width())});
+  check_position_encoding(position,
+                          {.dim = dim, .head = dim / heads, .rotated = attention.rotated_width(head_width())});
 }
 
 void ModelConfig::validate_attention() const {

@@ -14,12 +14,14 @@ int64_t distance_bucket(int64_t t, int64_t buckets, int64_t max_distance, bool c
   return first + std::min(exact + int64_t(share * double(per_side - exact)), per_side - 1);
 }
 
-BucketBias::BucketBias(const char* encoding, const PositionContext& c, const BucketBiasOptions& options)
+void BucketBiasOptions::check(const char* encoding) const {
+  require(buckets >= 4 && buckets % 2 == 0, "[", encoding, "] the buckets must be even and at least 4, got ", buckets);
+  require(max_distance > buckets / 2, "[", encoding, "] the largest distance must be above half the buckets, ",
+          buckets / 2, ", got ", max_distance);
+}
+
+BucketBias::BucketBias(const PositionContext& c, const BucketBiasOptions& options)
     : buckets_(options.buckets), max_distance_(options.max_distance) {
-  require(buckets_ >= 4 && buckets_ % 2 == 0, "[", encoding, "] the buckets must be even and at least 4, got ",
-          buckets_);
-  require(max_distance_ > buckets_ / 2, "[", encoding, "] the largest distance must be above half the buckets, ",
-          buckets_ / 2, ", got ", max_distance_);
   table_ = &c.parameters.add(c.name + ".bias", {buckets_, c.heads}, c.table_init(), /*decay=*/false);
 }
 

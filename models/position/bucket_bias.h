@@ -20,6 +20,8 @@ struct BucketBiasOptions {
              .unit = "TOKENS",
              .help = "distance from which on all share the last bucket"}};
   }
+  // Throws "[encoding] ..." for numbers out of range.
+  void check(const char* encoding) const;
 };
 
 // The bucket of distance t. Short distances have a bucket each; the others share buckets whose widths grow with the
@@ -29,8 +31,8 @@ int64_t distance_bucket(int64_t t, int64_t buckets, int64_t max_distance, bool c
 
 class BucketBias {
  public:
-  // Registers name.bias (buckets, heads). Errors begin with "[encoding]".
-  BucketBias(const char* encoding, const PositionContext& context, const BucketBiasOptions& options);
+  // Registers name.bias (buckets, heads).
+  BucketBias(const PositionContext& context, const BucketBiasOptions& options);
 
   // Sets the bias of `terms` and its zero_offset. The terms must have no other table by distance.
   void set(PositionTerms& terms, Tape& tape, const PositionTermsRequest& request) const;

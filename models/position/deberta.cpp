@@ -21,9 +21,11 @@ struct DebertaOptions {
 
 class Deberta final : public PositionEncoding {
  public:
+  static void check(const PositionWidths& /*widths*/, const DebertaOptions& options) {
+    require(options.clip >= 1, "[deberta] the clip must be at least 1, got ", options.clip);
+  }
   Deberta(const PositionContext& c, const DebertaOptions& options)
       : clip_(options.clip), scale_(1 / std::sqrt(3.0 * double(c.dim) / c.heads)) {
-    require(clip_ >= 1, "[deberta] the clip must be at least 1, got ", clip_);
     table_ = &c.parameters.add(c.name + ".weight", {2 * clip_, c.dim}, c.table_init());
     for (int64_t layer = 0; layer < c.layers; ++layer) {
       const std::string name = c.layer_name(layer);

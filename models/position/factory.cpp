@@ -52,7 +52,12 @@ const PositionEncodingType& position_encoding_type(const std::string& name) {
   throw Error("[position] expected one of ", names, ", got \"", name, "\"");
 }
 
+void check_position_encoding(const PositionConfig& config, const PositionWidths& widths) {
+  position_encoding_type(config.encoding).check(config, widths);
+}
+
 std::unique_ptr<PositionEncoding> make_position_encoding(const PositionContext& context) {
+  check_position_encoding(context.config, context.widths());
   return position_encoding_type(context.config.encoding).make(context);
 }
 

@@ -7,8 +7,8 @@ namespace {
 
 class Learned final : public PositionEncoding {
  public:
+  static void check(const PositionWidths& /*widths*/, const PositionTableOptions& options) { options.check("learned"); }
   Learned(const PositionContext& c, const PositionTableOptions& options) {
-    options.check("learned");
     table_ = &c.parameters.add(c.name + ".weight", {options.max_positions, c.dim}, c.table_init());
   }
 

@@ -13,10 +13,11 @@ namespace {
 
 class Nezha final : public PositionEncoding {
  public:
-  Nezha(const PositionContext& c, const NezhaOptions& options) : clip_(options.clip), width_(c.head_width()) {
-    require(clip_ >= 1, "[nezha] the clip must be at least 1, got ", clip_);
-    require(width_ % 2 == 0, "[nezha] the width of a head must be even, got ", width_);
+  static void check(const PositionWidths& widths, const NezhaOptions& options) {
+    require(options.clip >= 1, "[nezha] the clip must be at least 1, got ", options.clip);
+    require(widths.head % 2 == 0, "[nezha] the width of a head must be even, got ", widths.head);
   }
+  Nezha(const PositionContext& c, const NezhaOptions& options) : clip_(options.clip), width_(c.head_width()) {}
 
   PositionTerms terms(Tape& tape, const PositionTermsRequest& request) const override {
     const ConstantTable& kept = table_.get(request, [&](const PositionTermsRequest& wider) {

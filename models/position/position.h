@@ -52,6 +52,12 @@ class PositionEncoding {
   mutable std::mutex mutex_;
 };
 
+// The widths of a model that limit the options of an encoding.
+struct PositionWidths {
+  int64_t dim, head;
+  int64_t rotated;  // features of a head that a rotation applies to
+};
+
 // The arguments of an encoding's constructor. Parameters are registered as `name`.something.
 struct PositionContext {
   const PositionConfig& config;
@@ -64,6 +70,7 @@ struct PositionContext {
   int64_t rotated_width = 0;     // features of a head that a rotation applies to; 0: dim / heads
 
   int64_t head_width() const { return dim / heads; }
+  PositionWidths widths() const { return {dim, head_width(), rotated_width > 0 ? rotated_width : head_width()}; }
   std::string layer_name(int64_t layer) const { return name + ".layers." + std::to_string(layer); }
   // The initial values of a table of positions, and of a projection (dim, dim).
   Init table_init() const;
@@ -73,17 +80,23 @@ struct PositionContext {
 // An entry of the table of encodings in factory.cpp.
 struct PositionEncodingType {
   std::unique_ptr<PositionEncoding> (*make)(const PositionContext& context);
-  bool adds_to_scores;                                              // whether it overrides terms()
-  std::vector<std::shared_ptr<const PositionOptionGroup>> options;  // options with their defaults
+  void (*check)(const PositionConfig& config, const PositionWidths& widths);  // throws for options out of range
+  bool adds_to_scores;                                                        // it overrides terms()
+  std::vector<std::shared_ptr<const PositionOptionGroup>> options;            // with their defaults
 };
 
-// The type of a class whose constructor is Encoding(const PositionContext&, const Options&...). The constructor checks
-// the options and registers the parameters. It receives the structs of options that the encoding reads, and no others.
+// The type of a class whose constructor is Encoding(const PositionContext&, const Options&...). It registers the
+// parameters, and receives the structs of options that the encoding reads, and no others. If they can be out of range,
+// the class has a static function check(const PositionWidths&, const Options&...), which is called first.
 template <class Encoding, class... Options>
 PositionEncodingType position_encoding() {
   return {.make = [](const PositionContext& context) -> std::unique_ptr<PositionEncoding> {
             return std::make_unique<Encoding>(context, context.config.get<Options>()...);
           },
+          .check =
+              [](const PositionConfig& config, const PositionWidths& widths) {
+                if constexpr (requires { &Encoding::check; }) Encoding::check(widths, config.get<Options>()...);
+              },
           .adds_to_scores = !std::is_same_v<decltype(&Encoding::terms), decltype(&PositionEncoding::terms)>,
           .options = {std::make_shared<const PositionOptionGroupOf<Options>>()...}};
 }
@@ -91,7 +104,9 @@ PositionEncodingType position_encoding() {
 std::vector<std::string> position_encoding_names();
 // Throws "[position] expected one of ..." for an unknown name.
 const PositionEncodingType& position_encoding_type(const std::string& name);
-// Makes the encoding that context.config chooses. Throws for an unknown name and for options out of range.
+// Throws for an unknown name and for options out of range.
+void check_position_encoding(const PositionConfig& config, const PositionWidths& widths);
+// Makes the encoding that context.config chooses, after check_position_encoding().
 std::unique_ptr<PositionEncoding> make_position_encoding(const PositionContext& context);
 
 // The positions 0, 1, .. of each segment, plus `offset`: i32 (rows of the segments).

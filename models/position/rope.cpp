@@ -117,31 +117,34 @@ Tensor frequencies_of(const RopeOptions& o, int64_t dims) {
   return frequencies;
 }
 
-void check(const RopeOptions& o, int64_t dims, int64_t width) {
-  require(dims % 2 == 0, "[rope] rotary dims must be even, got ", dims);
-  require(dims > 0 && dims <= width, "[rope] rotary dims must be between 2 and the width of a head, ", width, ", got ",
-          dims);
-  require(o.base > 0, "[rope] base must be positive, got ", o.base);
-  require(o.step > 0 && std::isfinite(o.step), "[rope] step must be positive, got ", o.step);
-  require(o.scaling_factor >= 1 && std::isfinite(o.scaling_factor), "[rope] scaling factor must be at least 1, got ",
-          o.scaling_factor);
-  require(o.scaling != RopeScaling::ntk || dims >= 4, "[rope] ntk scaling needs rotary dims of at least 4, got ", dims);
-  const bool yarn = o.scaling == RopeScaling::yarn, llama3 = o.scaling == RopeScaling::llama3;
-  require(!yarn || o.base > 1, "[rope] yarn scaling needs a base above 1, got ", o.base);
-  require(!(yarn || llama3) || o.original_length >= 1, "[rope] original length must be at least 1, got ",
-          o.original_length);
-  require(
-      !llama3 || (o.low_freq_factor > 0 && o.low_freq_factor < o.high_freq_factor && std::isfinite(o.high_freq_factor)),
-      "[rope] llama3 scaling needs 0 < low_freq_factor < high_freq_factor, got ", o.low_freq_factor, " and ",
-      o.high_freq_factor);
+int64_t rotary_dims(const PositionWidths& widths, const RopeOptions& o) {
+  return o.rotary_dims == 0 ? widths.rotated : o.rotary_dims;
 }
 
 class Rope final : public PositionEncoding {
  public:
+  static void check(const PositionWidths& widths, const RopeOptions& o) {
+    const int64_t width = widths.rotated, dims = rotary_dims(widths, o);
+    require(dims % 2 == 0, "[rope] rotary dims must be even, got ", dims);
+    require(dims > 0 && dims <= width, "[rope] rotary dims must be between 2 and the width of a head, ", width,
+            ", got ", dims);
+    require(o.base > 0, "[rope] base must be positive, got ", o.base);
+    require(o.step > 0 && std::isfinite(o.step), "[rope] step must be positive, got ", o.step);
+    require(o.scaling_factor >= 1 && std::isfinite(o.scaling_factor), "[rope] scaling factor must be at least 1, got ",
+            o.scaling_factor);
+    require(o.scaling != RopeScaling::ntk || dims >= 4, "[rope] ntk scaling needs rotary dims of at least 4, got ",
+            dims);
+    const bool yarn = o.scaling == RopeScaling::yarn, llama3 = o.scaling == RopeScaling::llama3;
+    require(!yarn || o.base > 1, "[rope] yarn scaling needs a base above 1, got ", o.base);
+    require(!(yarn || llama3) || o.original_length >= 1, "[rope] original length must be at least 1, got ",
+            o.original_length);
+    require(!llama3 ||
+                (o.low_freq_factor > 0 && o.low_freq_factor < o.high_freq_factor && std::isfinite(o.high_freq_factor)),
+            "[rope] llama3 scaling needs 0 < low_freq_factor < high_freq_factor, got ", o.low_freq_factor, " and ",
+            o.high_freq_factor);
+  }
   Rope(const PositionContext& c, const RopeOptions& o) : rotates_values_(o.rotate_values) {
-    const int64_t width = c.rotated_width > 0 ? c.rotated_width : c.head_width();
-    const int64_t dims = o.rotary_dims == 0 ? width : o.rotary_dims;
-    check(o, dims, width);
+    const int64_t dims = rotary_dims(c.widths(), o);
     rotary_ = {.heads = int(c.heads),
                .dims = int(dims),
                .pairs = o.pairs,

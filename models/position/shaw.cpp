@@ -21,8 +21,10 @@ struct ShawOptions {
 
 class Shaw final : public PositionEncoding {
  public:
+  static void check(const PositionWidths& /*widths*/, const ShawOptions& options) {
+    require(options.clip >= 1, "[shaw] the clip must be at least 1, got ", options.clip);
+  }
   Shaw(const PositionContext& c, const ShawOptions& options) : clip_(options.clip) {
-    require(clip_ >= 1, "[shaw] the clip must be at least 1, got ", clip_);
     const Shape shape{2 * clip_ + 1, c.head_width()};
     for (int64_t layer = 0; layer < c.layers; ++layer) {
       keys_.push_back(&c.parameters.add(c.layer_name(layer) + ".keys.weight", shape, c.table_init()));

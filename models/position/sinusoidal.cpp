@@ -31,11 +31,15 @@ struct SinusoidalOptions {
 
 class Sinusoidal final : public PositionEncoding {
  public:
+  static void check(const PositionWidths& widths, const PositionTableOptions& rows, const SinusoidalOptions& options) {
+    const int64_t dim = widths.dim;
+    rows.check("sinusoidal");
+    require(dim % 2 == 0, "[sinusoidal] dim must be even, got ", dim);
+    require(options.layout != SinusoidLayout::half_split || dim >= 4,
+            "[sinusoidal] the half-split layout needs dim of at least 4, got ", dim);
+  }
   Sinusoidal(const PositionContext& c, const PositionTableOptions& rows, const SinusoidalOptions& options) {
     const bool half_split = options.layout == SinusoidLayout::half_split;
-    rows.check("sinusoidal");
-    require(c.dim % 2 == 0, "[sinusoidal] dim must be even, got ", c.dim);
-    require(!half_split || c.dim >= 4, "[sinusoidal] the half-split layout needs dim of at least 4, got ", c.dim);
     const Tensor table = Tensor::empty({rows.max_positions, c.dim}, DType::f64);
     const int64_t half = c.dim / 2;
     for (int64_t i = 0; i < half; ++i) {

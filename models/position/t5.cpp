@@ -8,7 +8,8 @@ namespace {
 
 class T5 final : public PositionEncoding {
  public:
-  T5(const PositionContext& c, const BucketBiasOptions& options) : bias_("t5", c, options) {}
+  static void check(const PositionWidths& /*widths*/, const BucketBiasOptions& options) { options.check("t5"); }
+  T5(const PositionContext& c, const BucketBiasOptions& options) : bias_(c, options) {}
 
   PositionTerms terms(Tape& tape, const PositionTermsRequest& request) const override {
     PositionTerms terms;

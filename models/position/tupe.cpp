@@ -26,14 +26,18 @@ struct TupeOptions {
 
 class Tupe final : public PositionEncoding {
  public:
+  static void check(const PositionWidths& /*widths*/, const PositionTableOptions& rows,
+                    const BucketBiasOptions& buckets, const TupeOptions& options) {
+    rows.check("tupe");
+    if (options.bias) buckets.check("tupe");
+  }
   Tupe(const PositionContext& c, const PositionTableOptions& rows, const BucketBiasOptions& buckets,
        const TupeOptions& options)
       : scale_(1 / std::sqrt(2.0 * double(c.dim) / c.heads)) {
-    rows.check("tupe");
     table_ = &c.parameters.add(c.name + ".weight", {rows.max_positions, c.dim}, c.table_init());
     queries_ = &c.parameters.add(c.name + ".q_proj.weight", {c.dim, c.dim}, c.projection_init());
     keys_ = &c.parameters.add(c.name + ".k_proj.weight", {c.dim, c.dim}, c.projection_init());
-    if (options.bias) bias_.emplace("tupe", c, buckets);
+    if (options.bias) bias_.emplace(c, buckets);
     positions_ = Tensor::empty({rows.max_positions}, DType::i32);
     std::iota(positions_.data<int32_t>(), positions_.data<int32_t>() + rows.max_positions, 0);
   }

@@ -77,17 +77,21 @@ void fill_empty(std::vector<double>& scales, std::vector<double>& shifts, int64_
 
 class Wavelets final : public PositionEncoding {
  public:
+  static void check(const PositionWidths& widths, const WaveletOptions& options) {
+    std::vector<double> scales = options.scales, shifts = options.shifts;
+    fill_empty(scales, shifts, widths.head);
+    require(int64_t(scales.size() * shifts.size()) == widths.head,
+            "[wavelet] scales x shifts must fill the head's width, ", widths.head, ", got ", scales.size(),
+            " scales x ", shifts.size(), " shifts");
+    for (double a : scales) require(a > 0 && std::isfinite(a), "[wavelet] scales must be positive, got ", a);
+    for (double b : shifts) require(std::isfinite(b), "[wavelet] shifts must be numbers, got ", b);
+  }
   Wavelets(const PositionContext& c, const WaveletOptions& options)
       : kind_(options.wavelet),
         sign_(options.time == WaveletTime::key_minus_query ? 1 : -1),
         scales_(options.scales),
         shifts_(options.shifts) {
-    const int64_t width = c.head_width();
-    fill_empty(scales_, shifts_, width);
-    require(int64_t(scales_.size() * shifts_.size()) == width, "[wavelet] scales x shifts must fill the head's width, ",
-            width, ", got ", scales_.size(), " scales x ", shifts_.size(), " shifts");
-    for (double a : scales_) require(a > 0 && std::isfinite(a), "[wavelet] scales must be positive, got ", a);
-    for (double b : shifts_) require(std::isfinite(b), "[wavelet] shifts must be numbers, got ", b);
+    fill_empty(scales_, shifts_, c.head_width());
   }
 
   PositionTerms terms(Tape& tape, const PositionTermsRequest& request) const override {

@@ -14,8 +14,10 @@ namespace {
 
 class TransformerXl final : public PositionEncoding {
  public:
+  static void check(const PositionWidths& widths) {
+    require(widths.dim % 2 == 0, "[xl] dim must be even, got ", widths.dim);
+  }
   explicit TransformerXl(const PositionContext& c) : dim_(c.dim), heads_(int(c.heads)) {
-    require(dim_ % 2 == 0, "[xl] dim must be even, got ", dim_);
     for (int64_t layer = 0; layer < c.layers; ++layer) {
       const std::string name = c.layer_name(layer);
       projections_.push_back(&c.parameters.add(name + ".r_proj.weight", {dim_, dim_}, c.projection_init()));
