@@ -108,15 +108,14 @@ bool is_like_utf16(std::string_view beginning) {
   return (zeros[0] > half * 2 / 3 && zeros[1] <= half / 20) || (zeros[1] > half * 2 / 3 && zeros[0] <= half / 20);
 }
 
-// Whether the text is JSON, and whether it is complete or ends within a value.
-enum class JsonText : uint8_t { none, open, complete };
-
-JsonText json_text_of(std::string_view text) {
+// The number of bytes at the beginning of the text that may begin a JSON text; more than the text has if all of them
+// may.
+size_t json_bytes(std::string_view text) {
   try {
     const auto json = nlohmann::json::parse(text.begin(), text.end());
-    return json.is_discarded() ? JsonText::none : JsonText::complete;
+    return json.is_discarded() ? 0 : text.size() + 1;
   } catch (const nlohmann::json::parse_error& error) {
-    return error.byte > text.size() ? JsonText::open : JsonText::none;
+    return error.byte - 1;
   }
 }
 
@@ -138,10 +137,10 @@ bool begins_object(std::string_view text) {
 
 // Whether the JSON object at the beginning of a text goes on after its first line.
 bool is_pretty_printed(std::string_view text) {
-  const size_t end = text.find('\n');
-  if (end == text.npos) return false;
-  const std::string_view line = text.substr(0, end + 1);
-  return json_text_of(line) == JsonText::open && json_text_of(text) != JsonText::none;
+  const size_t next_line = text.find_first_not_of(kBlank, std::min(text.find('\n'), text.size()));
+  if (next_line == text.npos) return false;
+  const std::string_view line = text.substr(0, text.find('\n') + 1);
+  return json_bytes(line) == line.size() && json_bytes(text) > next_line;
 }
 
 // Whether the text is a JSON array of objects, of texts or of arrays, as far as it is known.
@@ -149,7 +148,7 @@ bool is_json_array(std::string_view text) {
   if (!text.starts_with('[')) return false;
   const size_t next = text.find_first_not_of(kBlank, 1);
   if (next == text.npos || (text[next] != '{' && text[next] != '"' && text[next] != '[')) return false;
-  return json_text_of(text) != JsonText::none;
+  return json_bytes(text) >= text.size();
 }
 
 std::string_view without_blanks(std::string_view text) {

@@ -199,8 +199,7 @@ TEST_CASE("linear attention: invalid combinations of options throw a one-line er
   EncoderDecoderConfig both = test::tiny_config();
   both.attention.kind = AttentionKind::linear;
   CHECK_THROWS_WITH_AS(both.validate(),
-                       "[attention] an encoder-decoder expects softmax, got linear: window and linear are kinds of "
-                       "encoders and of decoders",
+                       "[attention] an encoder-decoder expects softmax, got linear: encoders and decoders have the other kinds",
                        Error);
 }
 

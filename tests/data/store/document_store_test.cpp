@@ -117,7 +117,7 @@ TEST_CASE(
     CHECK(
         contains(report("# of a program\n" + object + object, policy), "text:2: 2 lines of 3 are JSON: expected text"));
     CHECK(contains(report("\"a\\nb\"\n\"c\"\n", policy), "text:1: 2 lines of 2 are JSON strings: expected text"));
-    CHECK(contains(report("[\"a\", \"b\"]\n", policy), "text:1: 1 line of 1 are JSON"));
+    CHECK(contains(report("[\"a\", \"b\"]\n", policy), "text: is a JSON array"));
   }
   CHECK(report("one\ntwo\n" + object) ==
         concat((directory / "text").string(), ": 3 lines; 1 line with JSON (the first: line 3) read as text"));
