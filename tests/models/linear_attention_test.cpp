@@ -198,9 +198,9 @@ TEST_CASE("linear attention: invalid combinations of options throw a one-line er
   CHECK(validation_error(c) == "[attention] window must be at least 1, got 0");
   EncoderDecoderConfig both = test::tiny_config();
   both.attention.kind = AttentionKind::linear;
-  CHECK_THROWS_WITH_AS(both.validate(),
-                       "[attention] an encoder-decoder expects softmax, got linear: encoders and decoders have the other kinds",
-                       Error);
+  CHECK_THROWS_WITH_AS(
+      both.validate(),
+      "[attention] an encoder-decoder expects softmax, got linear: encoders and decoders have the other kinds", Error);
 }
 
 TEST_CASE("attention: JSON round trip, and defaults for a config without attention") {
