@@ -23,7 +23,6 @@
 #include "gyre/data/text/printable.h"
 #include "tools/inspect/inspect_target.h"
 #include "tools/inspect/tape/tape_report.h"
-#include "tools/inspect/units.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
 #include "tools/options/precision_choice.h"

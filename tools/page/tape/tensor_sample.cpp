@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "gyre/core/io/json.h"
-#include "tools/inspect/tape/step_report.h"
+#include "tools/inspect/tape/tape_report.h"
 
 namespace gyre {
 namespace {
