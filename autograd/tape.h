@@ -5,18 +5,48 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gyre/autograd/op_metadata.h"
-#include "gyre/autograd/packed_weights.h"
 #include "gyre/autograd/parameters.h"
 #include "gyre/autograd/recompute.h"
 #include "gyre/core/kernels/kernels.h"
 
 namespace gyre {
+// Packed weights of a model, for tapes that do not record: products need not pack them each time, and products in int8
+// round them once.
+
+// A weight is packed at its first use, and must not change afterwards. Thread-safe.
+class PackedWeights {
+ public:
+  // fp32, bf16 or int8, for kernels of a CPU.
+  PackedWeights(Kernels& kernels, Precision precision) : kernels_(kernels), precision_(precision) {}
+
+  Precision precision() const { return precision_; }
+
+  // The packed form of a weight, f32 (o,d), which may be some rows of a parameter.
+  const PackedWeight& find(const Tensor& weight);
+
+ private:
+  struct Entry {
+    Tensor weight;  // keeps the address from being used again
+    PackedWeight packed;
+  };
+
+  Kernels& kernels_;
+  Precision precision_;
+  std::mutex mutex_;
+  std::map<std::pair<const void*, int64_t>, Entry> entries_;  // by the address and the number of rows
+};
+
+// Packed weights for these kernels; null for GPUs, which read weights as they are.
+std::shared_ptr<PackedWeights> packed_weights_for(Kernels& kernels, Precision precision);
 
 class Backward;
 class Tape;
