@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "gyre/core/segments.h"
+#include "gyre/data/batch/document_plan.h"
 #include "gyre/data/batch/masking.h"
-#include "gyre/data/batch/sample_source.h"
 
 namespace gyre {
 
