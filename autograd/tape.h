@@ -19,6 +19,7 @@
 #include "gyre/core/kernels/kernels.h"
 
 namespace gyre {
+
 // Packed weights of a model, for tapes that do not record: products need not pack them each time, and products in int8
 // round them once.
 

@@ -19,6 +19,7 @@
 #include "gyre/train/training_model.h"
 
 namespace gyre {
+
 // The exchange of loss sums and flags of an update between the ranks.
 
 // Sums over the predictions of a global batch. Every rank has the same bits.

@@ -30,6 +30,7 @@
 #include "gyre/core/tensor.h"
 
 namespace gyre {
+
 // A weight that is packed once for many products.
 
 // A weight (rows, columns) in the layout that Kernels::packed_linear() reads: only for the kernels that packed it.

@@ -11,6 +11,7 @@
 #include "gyre/data/store/store_part.h"
 
 namespace gyre {
+
 // Training samples of language models: how documents are cut into them, and the interface to read them by number. They
 // come from one store (document_plan.h) or from several (drawn_samples.h).
 

@@ -9,6 +9,7 @@
 #include "gyre/data/batch/sample_mix.h"
 
 namespace gyre {
+
 // The samples of several corpora, numbered one corpus after another.
 
 // Samples that also keep their store alive.

@@ -11,6 +11,7 @@
 #include "gyre/data/checking/set_statistics.h"
 
 namespace gyre {
+
 // Finds the sentences of a held-out set that occur in another set.
 
 // Keys of one kind, such as source sentences. First add_held_out() all keys of one set, then

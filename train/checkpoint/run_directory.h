@@ -22,6 +22,7 @@
 #include "gyre/train/checkpoint/checkpoint_options.h"
 
 namespace gyre {
+
 // A lock that admits one job per run directory.
 
 // Holds run/.lock (flock) for the lifetime of the object. The kernel releases it when the process ends for any reason.

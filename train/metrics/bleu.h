@@ -19,6 +19,7 @@
 #include "gyre/train/metrics/sentence_statistics.h"
 
 namespace gyre {
+
 // The tokenizers of BLEU, equal to those of sacreBLEU. Scores are only comparable if they use the same tokenizer.
 enum class BleuTokenizer {
   v13a,       // mteval-v13a: ASCII punctuation and symbols; the usual choice in papers

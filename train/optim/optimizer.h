@@ -19,6 +19,7 @@
 #include "gyre/train/parallel/optimizer_partition.h"
 
 namespace gyre {
+
 // The sums of squares of a gradient arena, for its norm.
 
 // Sums by block of kSquaresBlock elements. The blocks start anew at each run of the arena, so that they are the same

@@ -17,6 +17,7 @@
 #include "gyre/data/tokenizer/hugging_face/token_model.h"
 
 namespace gyre {
+
 // Tokens that are found in a text before it is split into words: special tokens and those of the user.
 struct AddedToken {
   std::string content;

@@ -13,6 +13,7 @@
 #include <vector>
 
 namespace gyre {
+
 // A trie of weighted words, which finds all words that begin at a position of a text in one pass.
 class WordTrie {
  public:

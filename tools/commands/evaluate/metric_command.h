@@ -15,6 +15,7 @@
 #include "tools/program.h"
 
 namespace gyre {
+
 // The metrics of translations in the form that the evaluate commands print and resample.
 
 // The score of one system.

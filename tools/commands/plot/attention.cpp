@@ -26,6 +26,7 @@
 #include "tools/program.h"
 
 namespace gyre {
+
 // Computes the attention weights of a trained model over a text.
 
 // The attention to show of a translation model; other models have only self-attention.

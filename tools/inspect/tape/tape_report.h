@@ -13,6 +13,7 @@
 #include "gyre/core/io/json.h"
 
 namespace gyre {
+
 // Formats numbers in human-readable units with three significant digits.
 
 // Consecutive units differ by `factor`. Numbers from `most` on use the next unit.

@@ -11,6 +11,7 @@
 #include "gyre/train/parallel/tree_reduction.h"
 
 namespace gyre {
+
 // The order of additions over the ranks: every rank contributes nodes of a tree, the ranks of a machine add them up as
 // far as they are siblings, and the sums of all machines are added up to the root. If the order is free, this is a tree
 // over the ranks of each machine and another one over the machines.
