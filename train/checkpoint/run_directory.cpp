@@ -74,6 +74,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kStep = "step-";
 constexpr std::string_view kAverage = "average-";
 constexpr std::string_view kTemporary = ".tmp";
+constexpr std::string_view kReplaced = ".old";
 
 // Converts errors of std::filesystem to Error.
 template <class Call>
@@ -93,9 +94,14 @@ std::vector<Path> entries_of(const Path& directory) {
   return entries;
 }
 
-Path temporary_path(const Path& target) {
-  return target.parent_path() / concat(".", target.filename().string(), kTemporary);
+Path hidden_path(const Path& target, std::string_view suffix) {
+  return target.parent_path() / concat(".", target.filename().string(), suffix);
 }
+
+Path temporary_path(const Path& target) { return hidden_path(target, kTemporary); }
+
+// Whether there is an entry of this name, a dangling link too.
+bool is_taken(const Path& path) { return fs::exists(fs::symlink_status(path)); }
 
 // Whether a name has the form ".NAME.tmp-PID-N" that AtomicFile gives to unfinished files.
 bool is_temporary_name(const std::string& name) {
@@ -177,13 +183,20 @@ void require_redundant(const Path& copy, const Path& original) {
   }
 }
 
-// The number of updates of a checkpoint by its state.json, if it is that of a run.
-std::optional<uint64_t> updates_in_state(const Path& checkpoint) {
-  if (!fs::exists(state_path(checkpoint))) return std::nullopt;
-  const auto state = find_json(read_file(state_path(checkpoint)));
+// The checkpoint that a copy becomes if the checkpoint itself was not copied: state.json has the number of updates of a
+// run, and the files of an average. nullopt for other directories.
+std::optional<Path> checkpoint_of_state(const Path& run, const Path& copy) {
+  if (!fs::exists(state_path(copy))) return std::nullopt;
+  const auto state = find_json(read_file(state_path(copy)));
+  if (!state || !state->is_object()) return std::nullopt;
+  if (copy.filename() == "average") {
+    const auto files = state->find("averaged");
+    if (files == state->end() || !files->is_array()) return std::nullopt;
+    return checkpoints_path(run) / concat(kAverage, "last-", files->size());
+  }
   const Json::json_pointer at("/progress/updates");
-  if (!state || !state->is_object() || !state->contains(at) || !state->at(at).is_number_unsigned()) return std::nullopt;
-  return state->at(at).get<uint64_t>();
+  if (!state->contains(at) || !state->at(at).is_number_unsigned()) return std::nullopt;
+  return checkpoint_path(run, state->at(at).get<uint64_t>());
 }
 
 // How to make a link again in a run that was copied without them.
@@ -201,32 +214,58 @@ LinkOfCopy find_link_of_copy(const Path& run, const char* link, const std::vecto
     require_redundant(copy, *original);
     return {link, copy, *original};
   }
-  // The state of an average names no checkpoint.
-  const auto updates = std::string_view(link) == "average" ? std::nullopt : updates_in_state(copy);
-  require(updates.has_value(), "[run] ", copy.string(), ": expected a link or a copy of a checkpoint, found ",
-          fs::is_directory(copy) ? "another directory" : "a file", "; remove it");
-  const Path step = checkpoint_path(run, *updates);
+  const auto target = checkpoint_of_state(run, copy);
+  const bool is_average = std::string_view(link) == "average", is_directory = fs::is_directory(copy);
+  require(target.has_value(), "[run] ", copy.string(), ": expected a link or a copy of a checkpoint, found ",
+          is_directory ? "another directory" : "a file", "; remove it",
+          is_average && is_directory ? ", or keep it under another name, such as average-kept" : "");
   const auto same =
-      std::ranges::find_if(others, [&](const LinkOfCopy& each) { return each.is_only && each.target == step; });
-  if (same == others.end() && !fs::exists(step)) return {link, copy, step, true};
-  const Path& other = same == others.end() ? step : same->copy;
+      std::ranges::find_if(others, [&](const LinkOfCopy& each) { return each.is_only && each.target == *target; });
+  if (same == others.end() && !fs::exists(*target)) return {link, copy, *target, true};
+  require(!is_average, "[run] ", copy.string(), ": expected a link or a copy of ", target->string(),
+          ", found another average: remove it, or keep it under another name, such as average-kept");
+  const Path& other = same == others.end() ? *target : same->copy;
   require(same != others.end() && read_file(state_path(other)) == read_file(state_path(copy)), "[run] ", copy.string(),
           ": expected a link or a copy of ", other.string(),
           ", found another checkpoint of this update: remove one of ",
           "the two (gyre checkpoint verify tells whether one is damaged)");
   require_redundant(copy, other);
-  return {link, copy, step};
+  return {link, copy, *target};
 }
 
-// Renames `temporary` to `target`. An existing directory of that name is exchanged atomically if the file system
-// supports it, and then removed.
-void replace_directory(const Path& temporary, const Path& target) {
-  if (fs::exists(target) && ::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) {
+// The links in whose place a run that was copied without them has something else.
+std::vector<const char*> missing_links(const Path& run) {
+  std::vector<const char*> links{"best", "last", "average"};
+  std::erase_if(links, [&](const char* link) {
+    const Path path = checkpoints_path(run) / link;
+    return fs::is_symlink(path) || !fs::exists(path);
+  });
+  return links;
+}
+
+// Renames `temporary` to `target` and removes an existing entry of that name. The two are exchanged atomically if the
+// file system supports it. Otherwise the old entry has a hidden name until the new one has its place, and
+// remove_leftovers() gives its name back after a crash.
+void replace_entry(const Path& temporary, const Path& target) {
+  if (!is_taken(target)) return fs::rename(temporary, target);
+  if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) {
     fs::remove_all(temporary);
     return;
   }
-  fs::remove_all(target);
+  const Path replaced = hidden_path(target, kReplaced);
+  fs::remove_all(replaced);
+  fs::rename(target, replaced);
   fs::rename(temporary, target);
+  fs::remove_all(replaced);
+}
+
+// Returns the path of a new link under its temporary name. The link is relative, so that the run directory can be
+// moved.
+Path make_temporary_link(const Path& link, const Path& target) {
+  Path temporary = temporary_path(link);
+  fs::remove(temporary);
+  fs::create_directory_symlink(target.filename(), temporary);
+  return temporary;
 }
 
 }  // namespace
@@ -285,7 +324,7 @@ void write_directory(const Path& target, const std::function<void(const Path&)>&
       fs::create_directories(temporary);
       fill(temporary);
       flush_to_disk(temporary);
-      replace_directory(temporary, target);
+      replace_entry(temporary, target);
     });
   } catch (...) {
     std::error_code ignored;
@@ -296,14 +335,11 @@ void write_directory(const Path& target, const std::function<void(const Path&)>&
 }
 
 void point_link(const Path& run, const std::string& link, const Path& target) {
-  const Path path = checkpoints_path(run) / link, temporary = temporary_path(path);
+  const Path path = checkpoints_path(run) / link;
   guarded([&] {
-    const bool is_free = !fs::exists(fs::symlink_status(path)) || fs::is_symlink(path);
+    const bool is_free = !is_taken(path) || fs::is_symlink(path);
     require(is_free, "[run] ", path.string(), ": expected a link or nothing, found an entry that Gyre did not create");
-    fs::remove(temporary);
-    // The link is relative, so that the run directory can be moved.
-    fs::create_directory_symlink(target.filename(), temporary);
-    fs::rename(temporary, path);
+    fs::rename(make_temporary_link(path, target), path);
   });
   flush_to_disk(checkpoints_path(run));
 }
@@ -372,30 +408,41 @@ std::vector<Path> RunDirectory::prune(int keep_last, uint64_t keep_every) const 
 void RunDirectory::restore_links() const {
   // An error leaves the run as it is: all copies are checked before the first one is replaced.
   std::vector<LinkOfCopy> links;
-  for (const char* link : {"best", "last", "average"}) {
-    const Path copy = checkpoints_path(path_) / link;
-    if (!fs::is_symlink(copy) && fs::exists(copy)) links.push_back(find_link_of_copy(path_, link, links));
-  }
+  for (const char* link : missing_links(path_)) links.push_back(find_link_of_copy(path_, link, links));
   for (const LinkOfCopy& each : links) {
-    if (each.is_only) {
-      fs::rename(each.copy, each.target);
-    } else {
-      fs::remove_all(each.copy);
-    }
-    point_link(path_, each.link, each.target);
+    // The link exists before its copy goes, so that remove_leftovers() can complete it after a crash.
+    const Path temporary = make_temporary_link(each.copy, each.target);
+    if (each.is_only) fs::rename(each.copy, each.target);
+    replace_entry(temporary, each.copy);
   }
+  if (!links.empty()) flush_to_disk(checkpoints_path(path_));
 }
 
 void RunDirectory::remove_leftovers() const {
-  const auto is_leftover = [](const Path& path) {
+  // Returns the name of a checkpoint or link that has this hidden name with the suffix; an empty path for others.
+  const auto owner_of = [](const Path& path, std::string_view suffix) -> Path {
     const std::string name = path.filename().string();
-    if (!name.starts_with('.')) return false;
-    if (fs::symlink_status(path).type() == fs::file_type::regular) return is_temporary_name(name);
-    return name.ends_with(kTemporary) && is_checkpoint_name(name.substr(1, name.size() - 1 - kTemporary.size()));
+    if (!name.starts_with('.') || !name.ends_with(suffix)) return {};
+    const std::string owner = name.substr(1, name.size() - 1 - suffix.size());
+    return is_checkpoint_name(owner) ? path.parent_path() / owner : Path();
   };
   for (const Path& directory : {path_, checkpoints_path(path_)}) {
-    for (const Path& path : entries_of(directory)) {
-      if (is_leftover(path)) fs::remove_all(path);
+    for (const Path& path : entries_of(directory)) {  // .NAME.old before .NAME.tmp
+      if (fs::symlink_status(path).type() == fs::file_type::regular) {
+        if (is_temporary_name(path.filename().string())) fs::remove(path);
+        continue;
+      }
+      for (const std::string_view suffix : {kReplaced, kTemporary}) {
+        const Path owner = owner_of(path, suffix);
+        if (owner.empty()) continue;
+        // A crash between two renames left the name free. A link is complete if its target exists.
+        const bool is_complete = suffix == kReplaced || (fs::is_symlink(path) && fs::exists(path));
+        if (is_complete && !is_taken(owner)) {
+          fs::rename(path, owner);
+        } else {
+          fs::remove_all(path);
+        }
+      }
     }
   }
 }

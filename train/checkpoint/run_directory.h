@@ -6,8 +6,8 @@
 //                       best -> step-..   last -> step-..   average -> average-..
 //
 // A checkpoint directory is written under a hidden temporary name, flushed, then renamed: under its final name it is
-// complete. Links are replaced by a single rename. Directories and links .NAME.tmp and files .NAME.tmp-PID-N are
-// leftovers of a crash.
+// complete. Links are replaced by a single rename. Directories and links .NAME.tmp and .NAME.old and files
+// .NAME.tmp-PID-N are leftovers of a crash.
 #pragma once
 
 #include <array>

@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <vector>
 
 #include "gyre/core/error.h"
+#include "gyre/train/checkpoint/manifest.h"
 #include "gyre/train/checkpoint/model_file.h"
 #include "tests/temporary_directory.h"
 #include "tests/train/small_run.h"
@@ -257,6 +259,124 @@ TEST_CASE(
     fs::remove_all(best);
     write_file(best, "step-00000003");
     CHECK(contains(error_of([&] { RunDirectory{copy}; }), "found a file; remove it"));
+  }
+}
+
+TEST_CASE("a crash while copies become links loses nothing: after each step, the next start completes the change") {
+  const TemporaryDirectory directory;
+  const Path run = directory / "run";
+  SmallRun small;
+  {
+    const RunDirectory original(run);
+    train_and_save(original, small, 3);
+    original.mark_best(checkpoint_path(run, 3));
+    train_and_save(original, small, 3);
+    average_last(run, 2);
+  }
+  const Path copy = directory / "copy", inside = checkpoints_path(copy);
+  struct Link {
+    std::string name, target;
+  };
+  const std::vector<Link> links{{"best", "step-00000003"}, {"last", "step-00000006"}, {"average", "average-last-2"}};
+  const auto opens = [&] {
+    RunDirectory{copy};
+    for (const auto& [name, target] : links) {
+      CAPTURE(name);
+      CHECK(fs::read_symlink(inside / name) == target);
+      CHECK(read_file(inside / name / "model.safetensors") ==
+            read_file(checkpoints_path(run) / target / "model.safetensors"));
+      CHECK_NOTHROW(verify_manifest(inside / target));
+    }
+    for (const auto& entry : fs::directory_iterator(inside)) CHECK(entry.path().filename().string()[0] != '.');
+  };
+  const auto link = [&](const Link& each, const char* suffix) {
+    fs::create_directory_symlink(each.target, inside / concat(".", each.name, suffix));
+  };
+  const auto hide = [&](const Link& each, const char* suffix) {
+    fs::rename(inside / each.name, inside / concat(".", each.name, suffix));
+  };
+  struct Step {
+    const char* name;
+    bool has_checkpoint;  // beside its copy
+    std::function<void(const Link&)> reach;
+  };
+  const std::vector<Step> steps{
+      {"nothing is done", true, [](const Link&) {}},
+      {"the new link has a hidden name", true, [&](const Link& each) { link(each, ".tmp"); }},
+      {"the two are exchanged", true,
+       [&](const Link& each) {
+         hide(each, ".tmp");
+         fs::create_directory_symlink(each.target, inside / each.name);
+       }},
+      {"a part of the copy is removed", true,
+       [&](const Link& each) {
+         hide(each, ".tmp");
+         fs::create_directory_symlink(each.target, inside / each.name);
+         fs::remove(inside / concat(".", each.name, ".tmp") / "state.json");
+       }},
+      {"the copy has a hidden name", true,
+       [&](const Link& each) {
+         link(each, ".tmp");
+         hide(each, ".old");
+       }},
+      {"the link is placed, and a part of the hidden copy is removed", true,
+       [&](const Link& each) {
+         hide(each, ".old");
+         fs::create_directory_symlink(each.target, inside / each.name);
+         fs::remove(inside / concat(".", each.name, ".old") / "state.json");
+       }},
+      {"nothing is done with an only copy", false, [](const Link&) {}},
+      {"the link to an only copy has a hidden name", false, [&](const Link& each) { link(each, ".tmp"); }},
+      {"an only copy has the name of its checkpoint", false,
+       [&](const Link& each) {
+         link(each, ".tmp");
+         fs::rename(inside / each.name, inside / each.target);
+       }},
+  };
+  for (const Step& step : steps) {
+    for (const Link& each : links) {
+      CAPTURE(step.name);
+      CAPTURE(each.name);
+      fs::remove_all(copy);
+      fs::copy(run, copy, fs::copy_options::recursive);  // follows links
+      if (!step.has_checkpoint) fs::remove_all(inside / each.target);
+      step.reach(each);
+      opens();
+    }
+  }
+  // A new average takes the place of one with the same name.
+  fs::rename(inside / "average-last-2", inside / ".average-last-2.old");
+  fs::create_directory(inside / ".average-last-2.tmp");
+  opens();
+}
+
+TEST_CASE("an average that was copied without its checkpoint keeps its name if it is free") {
+  const TemporaryDirectory directory;
+  const Path run = directory / "run", average = checkpoints_path(run) / "average";
+  SmallRun small;
+  {
+    const RunDirectory original(run);
+    train_and_save(original, small, 3);
+    train_and_save(original, small, 3);
+  }
+  fs::rename(average_last(run, 2), directory / "kept");
+  fs::remove(average);
+  fs::rename(directory / "kept", average);
+  const std::string weights = read_file(average / "model.safetensors");
+  SUBCASE("it is free") {
+    const RunDirectory opened(run);
+    CHECK(fs::read_symlink(average) == "average-last-2");
+    CHECK(read_file(average / "model.safetensors") == weights);
+  }
+  SUBCASE("another average has it") {
+    fs::create_directory(checkpoints_path(run) / "average-last-2");
+    CHECK(contains(error_of([&] { RunDirectory{run}; }),
+                   "average-last-2, found another average: remove it, or keep it under another name, such as "
+                   "average-kept"));
+    CHECK(read_file(average / "model.safetensors") == weights);
+    fs::rename(average, checkpoints_path(run) / "average-kept");
+    CHECK_NOTHROW(RunDirectory{run});
+    CHECK(find_model_file(run, "average-kept") == checkpoints_path(run) / "average-kept" / "model.safetensors");
   }
 }
 
