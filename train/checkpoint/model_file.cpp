@@ -157,8 +157,9 @@ void average_models(const std::vector<Path>& inputs, const Path& output) {
 }
 
 Path average_last(const Path& run, int n) {
-  std::vector<Path> all = list_checkpoints(run);
   if (n < 1) throw UsageError("[--last] expected at least 1, got ", n);
+  restore_copied_links(run);
+  std::vector<Path> all = list_checkpoints(run);
   require(all.size() >= static_cast<size_t>(n), "[average] ", run.string(), ": expected ", n, " checkpoints, found ",
           all.size());
   all.erase(all.begin(), all.end() - n);
@@ -166,6 +167,7 @@ Path average_last(const Path& run, int n) {
 }
 
 Path average_chosen(const Path& run, const std::vector<std::string>& checkpoints) {
+  restore_copied_links(run);
   std::vector<Path> chosen;
   for (const std::string& which : checkpoints) chosen.push_back(chosen_checkpoint(run, which));
   return average_checkpoints(run, chosen, concat("average-", chosen.size(), "-chosen"));

@@ -316,6 +316,11 @@ std::optional<Path> linked_checkpoint(const Path& run, const std::string& link) 
   });
 }
 
+void restore_copied_links(const Path& run) {
+  // Only a run without links needs the lock: a job that trains the run has made them.
+  if (!guarded([&] { return missing_links(run); }).empty()) RunDirectory{run};
+}
+
 void write_directory(const Path& target, const std::function<void(const Path&)>& fill) {
   const Path temporary = temporary_path(target);
   try {

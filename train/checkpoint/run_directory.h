@@ -59,6 +59,9 @@ bool continues(const StartOptions& options);
 // copied without symbolic links, it is the checkpoint that checkpoints/<link> is a copy of, or else this directory.
 std::optional<Path> linked_checkpoint(const Path& run, const std::string& link);
 
+// Makes links again of the copies that replaced them (cp -rL), for programs that write into a run without opening it,
+// so that they may run beside a job. Throws as RunDirectory does.
+void restore_copied_links(const Path& run);
 // Writes a directory atomically: calls `fill(temporary)`, then renames the temporary directory to `target`, replacing
 // an existing one. If `fill` throws, removes the temporary directory and leaves an existing target unchanged.
 void write_directory(const Path& target, const std::function<void(const Path&)>& fill);

@@ -183,6 +183,45 @@ TEST_CASE("average: selected checkpoints; the average of one is equal to it") {
   CHECK(loaded(run, "average") == weights[2]);
 }
 
+TEST_CASE("average: a run that was copied without links has them again; otherwise nothing is written") {
+  const TemporaryDirectory directory;
+  const Path run = directory / "run", copy = directory / "copy", inside = checkpoints_path(copy);
+  const auto weights = make_run(run, 3);
+  average_last(run, 2);
+  fs::copy(run, copy, fs::copy_options::recursive);  // follows links
+  REQUIRE(!fs::is_symlink(inside / "average"));
+  SUBCASE("another average") {
+    average_last(copy, 3);
+    CHECK(fs::read_symlink(inside / "average") == "average-last-3");
+    CHECK(fs::read_symlink(inside / "last") == "step-00000003");
+    CHECK(loaded(copy, "average-last-2") == loaded(run, "average"));
+  }
+  SUBCASE("a new average of the same name") {
+    fs::remove_all(checkpoint_path(copy, 2));
+    average_last(copy, 2);
+    CHECK(fs::read_symlink(inside / "average") == "average-last-2");
+    CHECK(loaded(copy, "average") != loaded(run, "average"));
+  }
+  SUBCASE("only the copy of a checkpoint is there") {
+    fs::remove_all(checkpoint_path(copy, 3));
+    average_chosen(copy, {"last", "step-00000001"});
+    CHECK(fs::read_symlink(inside / "last") == "step-00000003");
+    CHECK(fs::read_symlink(inside / "average") == "average-2-chosen");
+  }
+  SUBCASE("the links cannot be made") {
+    write_file(inside / "average" / "notes.txt", "of the user");
+    CHECK(contains(error_of([&] { average_last(copy, 3); }), "in its copy; move this one out of "));
+    CHECK(contains(error_of([&] { average_chosen(copy, {"last"}); }), "in its copy; move this one out of "));
+    CHECK(!fs::exists(inside / "average-last-3"));
+    CHECK(!fs::exists(inside / "average-1-chosen"));
+    CHECK(!fs::is_symlink(inside / "last"));
+  }
+  SUBCASE("the run of a job that trains has links and is not opened") {
+    const RunDirectory job(copy);
+    CHECK_NOTHROW(average_last(copy, 3));
+  }
+}
+
 TEST_CASE("average: too few, broken or incompatible checkpoints are errors") {
   const TemporaryDirectory directory;
   const Path run = directory / "run";
