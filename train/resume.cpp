@@ -77,7 +77,12 @@ void warn_of_changes(const std::string& changes) {
 void compare_config(const RunDirectory& run, const Json& now) {
   const Json read = parse_ordered_json(read_file(run.config()), kMaxJsonDepth,
                                        concat("[resume] ", run.config().string(), ": "), "it");
-  const ConfigChanges changes = config_changes(with_defaults(read), now);
+  ConfigChanges changes;
+  try {
+    changes = config_changes(with_defaults(read), now);
+  } catch (const Error& error) {
+    throw Error("[resume] ", run.config().string(), ": ", error.what());
+  }
   require(changes.of_model.empty(), "[resume] ", run.path().string(), " holds a run of another model (",
           changes.of_model, "): use the same model options, another --model, or --overwrite");
   warn_of_changes(changes.of_training);

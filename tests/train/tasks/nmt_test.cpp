@@ -411,6 +411,11 @@ TEST_CASE("options of the training alone may change on resume, those of the mode
   CHECK(read_config<EncoderDecoderConfig>(task.run("run")).dropout == 0.3);
   config.activation = Activation::gelu;
   CHECK(contains(error_of_training(task.options("run", "6u"), config), "holds a run of another model (activation"));
+  Json json = read_json(config_path(task.run("run")));
+  json["heads"] = 3;
+  write_file(config_path(task.run("run")), json.dump());
+  CHECK(contains(error_of_training(task.options("run", "6u")),
+                 concat("[resume] ", config_path(task.run("run")).string(), ": [heads] must divide dim = ")));
 }
 
 TEST_CASE("--reset-optimizer changes the optimizer; without it the error names the option") {
