@@ -34,9 +34,9 @@ same_bits window --attention window --attention-window 8 --position t5
 for map in elu+1 softmax relu; do same_bits "$map" --attention linear --linear-map "$map"; done
 same_bits favor --attention linear --linear-map favor+ --favor-redraw 1
 
-rejects 2 '^gyre: \[wavelet\] scales x shifts must fill the head.s width, 8, got 2 scales x 3 shifts$' \
+rejects 2 '^gyre: \[wavelet\] scales x shifts must fill the head.s width, 8, got 2 scales x 3 shifts; see --position, --wavelet-scales, --wavelet-shifts, ' \
   train bad 1 --position wavelet --wavelet-scales 1,2 --wavelet-shifts 0,1,2
-rejects 2 '^gyre: \[rope\] rotary dims must be even, got 3$' train bad 1 --position rope --rotary-dims 3
+rejects 2 '^gyre: \[rope\] rotary dims must be even, got 3; see --position, --rotary-dims, ' train bad 1 --position rope --rotary-dims 3
 rejects 2 'linear.*alibi.*expected position none, sinusoidal, learned or rope' \
   train bad 1 --position alibi --attention linear
 rejects 2 '\[--max-length\] expected at most 40, the number of positions of the model .*, got 48' \

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "gyre/models/position/position.h"
 #include "tools/options/position_options.h"
 
 namespace gyre {
@@ -23,16 +24,55 @@ constexpr OptionOfKey kOptionsOfKeys[] = {{"dim", "dim-emb"},
                                           {"dropout", "transformer-dropout"},
                                           {"attention_dropout", "transformer-dropout-attention"},
                                           {"activation_dropout", "transformer-dropout-ffn"},
-                                          {"window", "attention-window"}};
+                                          {"window", "attention-window"},
+                                          {"position", "position"}};
 
 // The option of a word in a message; empty if the word is no key.
-std::string option_of(const OptionTable& table, std::string_view word, bool is_in_brackets) {
+std::string option_of(std::string_view word, bool is_in_brackets) {
   const auto* const found = std::ranges::find(kOptionsOfKeys, word, &OptionOfKey::key);
-  std::string option(found == std::end(kOptionsOfKeys) ? word : found->option);
+  if (found != std::end(kOptionsOfKeys)) return std::string(found->option);
   // Other keys of one word, such as norm, are words of English too.
-  const bool may_be_key = found != std::end(kOptionsOfKeys) || is_in_brackets || word.find('_') != word.npos;
-  std::ranges::replace(option, '_', '-');
-  return may_be_key && table.has(option) ? "--" + option : "";
+  return is_in_brackets || word.find('_') != word.npos ? std::string(word) : "";
+}
+
+// The options of a position encoding whose names end with a word of a message, such as wavelet_scales, and those of the
+// width of a head.
+std::vector<std::string> position_options_of(PositionConfig& encoding, const std::string& word) {
+  std::vector<std::string> names;
+  for (const PositionOption& option : encoding.options_read())
+    if (std::string(option.name).ends_with("_" + word)) names.emplace_back(option.name);
+  if (word == "width" || word == "dims") names.insert(names.end(), {"dim-emb", "transformer-heads"});
+  return names;
+}
+
+// The options of all words in a message. A message about a position encoding begins with its name in brackets.
+std::vector<std::string> options_behind(const OptionTable& table, const std::string& message) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_";
+  std::vector<std::string> options;
+  const auto add = [&](std::string name) {
+    if (name.empty()) return;
+    std::ranges::replace(name, '_', '-');
+    const std::string option = "--" + name;
+    if (table.has(name) && std::ranges::count(options, option) == 0) options.push_back(option);
+  };
+  const std::string source = message.starts_with('[') ? message.substr(1, message.find(']') - 1) : "";
+  PositionConfig encoding;
+  const bool is_position = std::ranges::count(position_encoding_names(), source) > 0;
+  if (is_position) {
+    encoding.encoding = source;
+    add("position");
+  }
+  for (size_t begin = message.find_first_of(kLetters), end = 0; begin != message.npos;
+       begin = message.find_first_of(kLetters, end)) {
+    end = std::min(message.find_first_not_of(kLetters, begin), message.size());
+    const std::string_view before = std::string_view(message).substr(0, begin);
+    if (before.ends_with("got ")) continue;  // a value
+    const std::string word = message.substr(begin, end - begin);
+    add(option_of(word, before.ends_with('[') && !is_position));
+    if (!is_position) continue;
+    for (const std::string& name : position_options_of(encoding, word)) add(name);
+  }
+  return options;
 }
 
 // Marian writes the order of dropout, add and norm as letters.
@@ -91,20 +131,11 @@ void reject_unused_attention_and_position_options(const OptionTable& table, cons
 }
 
 void validate_model(const OptionTable& table, const std::function<void()>& validate) {
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_";
   try {
     validate();
   } catch (const Error& error) {
-    const std::string_view message = error.what();
-    std::vector<std::string> options;
-    for (size_t begin = message.find_first_of(kLetters), end = 0; begin != message.npos;
-         begin = message.find_first_of(kLetters, end)) {
-      end = std::min(message.find_first_not_of(kLetters, begin), message.size());
-      const bool is_in_brackets = begin > 0 && message[begin - 1] == '[';
-      const std::string option = option_of(table, message.substr(begin, end - begin), is_in_brackets);
-      if (!option.empty() && std::ranges::count(options, option) == 0) options.push_back(option);
-    }
-    throw UsageError(message, options.empty() ? "" : "; see ", joined(options));
+    const std::vector<std::string> options = options_behind(table, error.what());
+    throw UsageError(error.what(), options.empty() ? "" : "; see ", joined(options));
   }
 }
 
