@@ -254,7 +254,7 @@ HuggingFaceConfig read_hugging_face_config(const Path& file) {
     encoder.validate();
     if (architecture.is_classifier) return classifier_config(json, encoder);
   } catch (const Error& error) {
-    throw Error(context, error.what());
+    throw Error(context, error.what(), keys_behind(json, error.what()));
   }
   return encoder;
 }

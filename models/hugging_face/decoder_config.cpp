@@ -364,7 +364,8 @@ EncoderOnlyConfig read_decoder_config(const Json& json, DecoderFamily family, co
     config.validate();
   } catch (const Error& error) {
     const std::string what = error.what();
-    throw Error(what.starts_with(context) ? what : context + what);
+    if (what.starts_with(context)) throw;
+    throw Error(context, what, keys_behind(json, what));
   }
   return config;
 }

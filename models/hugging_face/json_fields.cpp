@@ -1,6 +1,7 @@
 #include "gyre/models/hugging_face/json_fields.h"
 
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "gyre/core/io/json.h"
 #include "gyre/models/config/config_json.h"
@@ -61,6 +62,19 @@ std::string differences(const Json& config, const Json& needed) {
     lines += concat("\n  ", key, ": expected ", value.dump(), ", got ", config.at(key).dump());
   }
   return lines;
+}
+
+std::string keys_behind(const Json& json, const std::string& message) {
+  static constexpr std::pair<const char*, const char*> kKeysOfWords[] = {
+      {"kv_heads", "num_key_value_heads"},        {"dims", "head_dim"},
+      {"heads|head|dims", "num_attention_heads"}, {"heads|head|dims", "n_head"},
+      {"dim|width|dims", "hidden_size"},          {"dim|width|dims", "n_embd"}};
+  std::string keys;
+  for (const auto& [words, key] : kKeysOfWords) {
+    if (json.contains(key) && std::regex_search(message, std::regex(concat("\\b(", words, ")\\b"))))
+      keys += concat(keys.empty() ? "; see " : ", ", key);
+  }
+  return keys;
 }
 
 Json json_of(RopeOptions options) {

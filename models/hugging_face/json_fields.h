@@ -32,6 +32,10 @@ void require_fixed(const Json& json, const Json& fixed, const std::string& conte
 // Lines "field: expected .., got .." for the fields that differ from `needed`.
 std::string differences(const Json& config, const Json& needed);
 
+// The keys behind a message about a model, which names Gyre's: "; see num_attention_heads, hidden_size". Only keys that
+// `json` has; empty without one.
+std::string keys_behind(const Json& json, const std::string& message);
+
 // The options of RoPE under their names in Gyre's config.json.
 Json json_of(RopeOptions options);
 

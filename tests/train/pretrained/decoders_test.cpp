@@ -281,10 +281,12 @@ TEST_CASE("decoders: unsupported configurations are errors") {
   };
   check_contains(error_after("llama", "attention_bias", true),
                  "attention_bias: expected false, the only supported value, got true");
-  check_contains(error_after("llama", "head_dim", 5), "[rope] rotary dims must be even, got 5");
+  check_contains(error_after("llama", "head_dim", 5),
+                 "[rope] rotary dims must be even, got 5; see head_dim, num_attention_heads, hidden_size");
   check_contains(error_after("llama", "head_dim", 6),
                  "wrong shape: model.layers.0.self_attn.q_proj.weight expected (36, 24)");
-  check_contains(error_after("llama", "num_key_value_heads", 4), "[kv_heads] must divide heads = 6, got 4");
+  check_contains(error_after("llama", "num_key_value_heads", 4),
+                 "[kv_heads] must divide heads = 6, got 4; see num_key_value_heads, num_attention_heads");
   check_contains(error_after("llama", "partial_rotary_factor", 0.5),
                  "partial_rotary_factor: expected 1, the only supported value, got 0.5");
   check_contains(error_after("llama", "max_position_embeddings", 0),

@@ -38,7 +38,7 @@ TEST_CASE("hugging face: errors of a config.json that Gyre does not support") {
       {"bert", "hidden_act", "mish", "[config.hidden_act] expected one of relu, gelu, gelu-tanh, silu, got \"mish\""},
       {"bert", "hidden_size", "8", "[config.hidden_size] expected an integer, got \"8\""},
       {"bert", "vocab_size", 10000001, "[config.vocab_size] expected at most 10000000, got 10000001"},
-      {"bert", "num_attention_heads", 3, "[heads] must divide dim = 8, got 3"},
+      {"bert", "num_attention_heads", 3, "[heads] must divide dim = 8, got 3; see num_attention_heads, hidden_size"},
       {"roformer", "norm_type", "rms_norm", "norm_type: expected \"layer_norm\", the only supported value"},
       {"roformer", "use_bias", false, "use_bias: expected true, the only supported value, got false"},
   };
