@@ -120,12 +120,6 @@ for call in 'checkpoint info' 'checkpoint verify' 'evaluate perplexity --input v
   if grep -n '^system' evil.log; then fail "a name has a line of its own"; fi
 done
 
-# Runs of early versions.
-for old in "$ROOT"/tests/tools/old_runs/*/run; do
-  "$GYRE" report --model "$old" --output old.html
-done
-echo "ok: runs of early versions"
-
 rejects 2 '^gyre: --model: expected a run directory, got nothing$' "$GYRE" report --model nothing
 mkdir empty
 rejects 2 'expected the directory of a run, found no metrics.jsonl in empty' "$GYRE" report --model empty

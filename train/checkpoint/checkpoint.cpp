@@ -66,12 +66,10 @@ void read_validation(const Json& j, TrainState& s) {
   for (const auto& [name, metric] : j.at("best").items()) {
     s.best[name] = {null_is_infinite(metric.at("value")), metric.at("updates")};
   }
-  // Files of earlier versions lack these fields.
-  s.validation_due = j.value("due", false);
-  s.validation_basis = j.value("basis", s.validation_basis);
-  if (!j.contains("best_checkpoint") || j.at("best_checkpoint").is_null()) return;
-  const Json& best = j.at("best_checkpoint");
-  s.best_checkpoint = {best.at("metric"), null_is_infinite(best.at("value")), best.at("updates")};
+  s.validation_due = j.at("due");
+  s.validation_basis = j.value("basis", s.validation_basis);  // runs of earlier versions recorded none
+  if (const Json& best = j.at("best_checkpoint"); !best.is_null())
+    s.best_checkpoint = {best.at("metric"), null_is_infinite(best.at("value")), best.at("updates")};
 }
 
 TrainState from_json(const Json& j) {
@@ -86,20 +84,16 @@ TrainState from_json(const Json& j) {
   s.progress.sentences = progress.at("sentences");
   s.seconds = j.at("seconds");
   s.optimizer_step = j.at("optimizer").at("step");
-  s.moments_step = j.at("optimizer").value("moments_step", s.optimizer_step);  // older files have one number for both
+  s.moments_step = j.at("optimizer").at("moments_step");
   s.has_average = j.at("optimizer").at("moving_average");
   read_validation(j.at("validation"), s);
-  s.unreported = j.value("unreported", s.unreported);  // older files lack it
+  s.unreported = j.at("unreported");
   s.seed = j.at("seed");
   s.micro_batches = j.at("shards");
   s.ranks = j.at("ranks");
   s.deterministic = j.at("deterministic");
-  s.kernels = j.contains("kernels") ? j.at("kernels") : j.at("cpu_kernels");  // older files
+  s.kernels = j.at("kernels");
   s.options = j.at("options");
-  if (auto renamed = s.options.extract("CPU kernels")) {
-    renamed.key() = "kernels";
-    s.options.insert(std::move(renamed));
-  }
   return s;
 }
 

@@ -101,25 +101,6 @@ TEST_CASE("checkpoint: reset moments restart the bias correction") {
   CHECK(resumed.weights() == fresh.weights());
 }
 
-TEST_CASE("checkpoint: older files without moments_step and without a due validation can be read") {
-  const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run");
-  SmallRun straight;
-  const Path saved = train_and_save(run, straight, 5);
-  Json facts = read_manifest(saved);
-  facts["optimizer"].erase("moments_step");
-  facts["validation"].erase("due");
-  facts["validation"].erase("best_checkpoint");
-  write_manifest(saved, facts, {});
-  CHECK(!read_train_state(saved).validation_due);
-  CHECK(!read_train_state(saved).best_checkpoint);
-  SmallRun resumed(0, 99);
-  CHECK(load_checkpoint(saved, resumed.parameters, resumed.optimizer).moments_step == 5);
-  straight.train(3);
-  resumed.train(3);
-  CHECK(resumed.weights() == straight.weights());
-}
-
 TEST_CASE("checkpoint: the files, and the weights for decoding") {
   const TemporaryDirectory directory;
   const RunDirectory run(directory / "run");

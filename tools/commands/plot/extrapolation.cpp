@@ -76,8 +76,7 @@ void add_plot_extrapolation_command(Program& program) {
             "files from gyre evaluate extrapolation --json, whose names appear in the legend");
   table.required("results");
   table.add_enum("--protocol", args->protocol, "protocol of the scores");
-  table.add("--max-perplexity,--most", args->max_perplexity, "NUMBER", "omit perplexities above this; 0: no limit");
-  table.set_former_names({"most"});
+  table.add("--max-perplexity", args->max_perplexity, "NUMBER", "omit perplexities above this; 0: no limit");
   table.add_picture("--output,--out,-o", args->output, "output picture");
 }
 
