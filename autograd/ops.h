@@ -120,7 +120,6 @@ struct AttentionOptions {
   Rotation rotation = {};                           // rotation of queries and keys
   Tensor query_positions = {}, key_positions = {};  // positions of the rows, i32: for the rotation
   PositionTerms terms = {};
-  Tensor largest_logits = {};  // if defined, (heads), f64: updated by Kernels::largest_logits
 };
 // Scaled dot-product attention (Vaswani et al. 2017, 3.2.1) over packed segments, with d = heads * width columns of
 // queries and kd = kv_heads * width columns of keys and of values:

@@ -35,19 +35,6 @@ struct SparseGradient {
   double factor = 1;
 };
 
-struct Parameter;
-
-// The layout of the weight of projections for softmax attention, whose rows are [queries | keys | others]: the numbers
-// of heads of `width` rows each. QK-clip scales the rows of a head.
-struct QueryKeyHeads {
-  int queries = 0, keys = 0;  // 0: the parameter is no such weight
-  int64_t width = 0;
-  Parameter* bias = nullptr;  // bias of the same projections; null if there is none
-  // If defined, f64 (queries): in training, attention replaces each element by its maximum with the largest logit of
-  // the head (Kernels::largest_logits).
-  Tensor largest_logits;
-};
-
 // A named parameter: a view of the arenas of its Parameters. Without an arena of gradients, `gradient` is undefined
 // while it is zero.
 struct Parameter {
@@ -60,7 +47,6 @@ struct Parameter {
   // Of the weight of a linear layer inside the model: the rows of each matrix that it stacks, such as those of queries,
   // keys and values. Empty for all other parameters. Muon updates these matrices as wholes.
   std::vector<int64_t> matrix_rows;
-  QueryKeyHeads query_key_heads;
   int index = 0;       // position in its Parameters
   int64_t offset = 0;  // first element in the arenas
   Tensor value, gradient;

@@ -183,7 +183,6 @@ std::string text_of(const std::vector<PatternValue>& values) {
 // Options that older runs do not have are left out at their defaults.
 void add_group_options(RunOptions& options, const OptimizerOptions& optimizer) {
   if (make_update_rule(optimizer)->updates_matrices()) options["momentum"] = concat(optimizer.momentum);
-  if (optimizer.qk_clip > 0) options["qk-clip"] = concat(optimizer.qk_clip);
   if (!optimizer.decays.empty()) options["decay-for"] = text_of(optimizer.decays);
   if (!optimizer.rate_factors.empty()) options["rate-for"] = text_of(optimizer.rate_factors);
   if (optimizer.layer_decay != 1) options["layer-decay"] = concat(optimizer.layer_decay);

@@ -121,9 +121,6 @@ void check(int64_t d, int64_t query_rows, int64_t key_rows, const Segments& quer
   require(queries.tokens() == query_rows && keys.tokens() == key_rows, "[attention] the segments cover ",
           queries.tokens(), " queries and ", keys.tokens(), " keys, got ", query_rows, " and ", key_rows);
   check_terms(options.terms, heads, d / heads, queries, keys, options);
-  const Tensor& largest = options.largest_logits;
-  require(!largest || (largest.size() == heads && largest.dtype() == DType::f64),
-          "[attention] expected largest logits of ", heads, " heads in f64");
   if (!options.rotation) return;
   options.rotation.check(heads, d / heads, options.query_positions, query_rows);
   options.rotation.check(heads, d / heads, options.key_positions, key_rows);
@@ -157,10 +154,6 @@ Var record_attention(const Var& x, const Var& memory, const Var& values, int64_t
   const AttentionProjections columns(op->layout, in, memory.value(), values.value(), d, d / op->shape.group());
   x.kernels().attention(out, op->lse, columns.q, columns.k, columns.v, queries, keys, op->shape, op->rotation,
                         terms.values());
-  if (options.largest_logits) {
-    x.kernels().largest_logits(options.largest_logits, columns.q, columns.k, queries, keys, op->shape,
-                               d / options.heads, op->rotation);
-  }
   return tape.record(std::move(op), out,
                      {x, memory, rotation.frequencies, terms.bias, terms.query_table, terms.key_table,
                       terms.value_table, terms.pos_queries, terms.pos_keys, values});

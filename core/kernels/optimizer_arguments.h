@@ -64,12 +64,4 @@ struct NewtonSchulzCoefficients {
   double a, b, c;
 };
 
-// Projections to the queries and keys of attention: `width` rows for each of the query heads, then for each of the key
-// heads, which consecutive query heads share. QK-clip scales them so that no logit exceeds the limit.
-struct ClippedHeads {
-  int heads = 1, key_heads = 1;
-  int64_t width = 1;
-  double limit = 0;
-};
-
 }  // namespace gyre

@@ -208,20 +208,6 @@ void VirtualKernels::attention_backward(const HeadColumns& /*dq*/, const HeadCol
   if (dfrequencies) report({.name = "frequency gradient", .launches = 2, .bytes = bytes_of({exact_dq, exact_dk})});
 }
 
-void VirtualKernels::largest_logits(const Tensor& largest, const HeadColumns& q, const HeadColumns& /*k*/,
-                                    const Segments& queries, const Segments& keys, const AttentionShape& shape,
-                                    int64_t width, const AttentionRotation& /*rotation*/) {
-  const DType dtype = q.rows.dtype();
-  const Call call{queries, keys, shape, width, dtype, false};
-  const int64_t rows = dtype == DType::f64 ? 16 : 32;  // of a tile without tensor cores
-  int64_t tiles = 0;
-  for (int s = 0; s < queries.count(); ++s) tiles += divide_up(queries.length(s), rows);
-  const Tensor found = temporary({tiles, shape.heads}, statistics_dtype(dtype));
-  const double columns = double(queries.tokens()) + double(keys.tokens());
-  report_plain("largest logits", call, 2, 1,
-               columns * double(shape.heads * width) * double(dtype_bytes(dtype)) + bytes_of({found, found, largest}));
-}
-
 void VirtualKernels::decode_attention(const Tensor& out, const std::vector<Tensor>& steps, const Tensor& /*ancestry*/,
                                       const AttentionShape& /*shape*/, const AttentionPositionTerms& /*terms*/) {
   double bytes = bytes_of({out});

@@ -1,4 +1,4 @@
-// Optimizer passes: core/cuda/optimizer.cu, muon.cu and qk_clip.cu.
+// Optimizer passes: core/cuda/optimizer.cu and muon.cu.
 #include "gyre/core/virtual_gpu/report.h"
 #include "gyre/core/virtual_gpu/virtual_kernels.h"
 
@@ -53,12 +53,6 @@ void VirtualKernels::normalize_rows(const Tensor& x, const Tensor& moments, cons
 void VirtualKernels::decay_and_subtract(const Tensor& value, const Tensor& x, const Tensor& /*verdict*/,
                                         double /*keep*/, double /*rate*/) {
   report_pass("decay and step", {value, value, x});
-}
-
-// Most updates clip no head: they read the logits alone.
-void VirtualKernels::clip_heads(const Tensor& /*x*/, const Tensor& largest, const Tensor& /*verdict*/,
-                                const ClippedHeads& /*clip*/) {
-  report_pass("QK-clip", {largest});
 }
 
 void VirtualKernels::moving_average(const Tensor& average, const Tensor& value, const Tensor& /*verdict*/,

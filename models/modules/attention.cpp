@@ -64,8 +64,6 @@ SelfAttention::SelfAttention(Parameters& parameters, const std::string& parent, 
   const auto head_norm = [&](const char* of) {
     return NormLayer(parameters, parent + "." + name + of, c.head_width(), NormType::rms, false, c.layer_norm_epsilon);
   };
-  if (attention_.kind != AttentionKind::linear && !c.qk_norm)
-    qkv_proj_.set_query_key_heads(int(c.heads), int(c.key_heads()), c.head_width());
   if (c.qk_norm) {
     q_norm_ = head_norm(".q_norm");
     k_norm_ = head_norm(".k_norm");
@@ -89,8 +87,6 @@ Var SelfAttention::attend(const Var& x, const Segments& segments, const RowPosit
   options.query_positions = positions.positions;
   options.window = window_of(attention_, causal);
   options.terms = terms_of(x, positions, layer_, causal);
-  if (x.tape().training() && !x.tape().recomputing())
-    options.largest_logits = qkv_proj_.query_key_heads().largest_logits;
   if (!q_norm_ && !rotates_values(positions)) return self_attention(qkv_proj_(x), segments, options);
   options.key_positions = positions.positions;
   const auto [q, k, v] = project(x);

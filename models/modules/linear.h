@@ -17,12 +17,6 @@ class LinearLayer {
   // Sets the rows of the matrices that the weight stacks (Parameter::matrix_rows), by default one matrix.
   void set_matrices(std::vector<int64_t> rows) { weight_->matrix_rows = std::move(rows); }
 
-  // Says that the layer makes queries and keys of softmax attention (QueryKeyHeads).
-  void set_query_key_heads(int queries, int keys, int64_t width) {
-    weight_->query_key_heads = {.queries = queries, .keys = keys, .width = width, .bias = bias_, .largest_logits = {}};
-  }
-  const QueryKeyHeads& query_key_heads() const { return weight_->query_key_heads; }
-
   Var operator()(const Var& x) const;
   // Columns first .. first + count - 1 of y: one of several fused projections.
   Var columns(const Var& x, int64_t first, int64_t count) const;

@@ -11,7 +11,6 @@
 
 #include "gyre/core/cuda/runtime/environment.h"
 #include "gyre/core/host_copy.h"
-#include "tests/core/largest_logits.h"
 #include "tests/gpu.h"
 
 using namespace gyre;
@@ -211,14 +210,6 @@ TEST_CASE("R-Drop on rows without padding is the same as on a CPU") {
     for (int i = 0; i < 4; ++i)
       CHECK(gpu_sums.to_cpu().to_vector<double>()[size_t(i)] == doctest::Approx(sums.to_vector<double>()[size_t(i)]));
   }
-}
-
-TEST_CASE("the largest logits of attention on a GPU are those of loops over all visible pairs") {
-  Kernels* const gpu = test_gpu();
-  if (!gpu) return;
-  test::check_largest_logits(*gpu, DType::f64, 1e-10);
-  test::check_largest_logits(*gpu, DType::f32, 1e-4);
-  test::check_largest_logits(*gpu, DType::bf16, 1e-4);
 }
 
 TEST_CASE("the gradients of logits too wide for shared memory are the same as on a CPU") {

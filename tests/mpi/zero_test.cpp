@@ -72,28 +72,6 @@ TEST_CASE("NorMuon and Lion have the same bits for any ZeRO stage, and each can 
   }
 }
 
-TEST_CASE("QK-clip has the same bits for any number of ranks and any ZeRO stage, and each can resume from another") {
-  const SharedDirectory directory;
-  const auto options = [&](const std::string& run, const std::string& after, int zero) {
-    NmtOptions o = deterministic(directory.options(run, after), 8);
-    o.parallel.zero = zero;
-    o.parallel.bucket_mb = 0.02;
-    o.optimizer.kind = "muon";
-    o.optimizer.qk_clip = 0.05;
-    o.optimizer.ema = 0.9;
-    return o;
-  };
-  train_nmt(options("shared", "2u", 0), tiny_nmt_config(), ranks());
-  train_nmt(options("shared", "4u", 1), tiny_nmt_config(), ranks());
-  train_nmt(options("shared", "6u", 2), tiny_nmt_config(), ranks());
-  train_alone(options("one", "6u", 0), tiny_nmt_config());
-  CHECK(last_bits(directory / "shared") == last_bits(directory / "one"));
-  NmtOptions without = options("without", "6u", 0);
-  without.optimizer.qk_clip = 0;
-  train_alone(without, tiny_nmt_config());
-  CHECK(last_bits(directory / "without") != last_bits(directory / "one"));
-}
-
 TEST_CASE("Muon with products in bf16 has the same bits for any ZeRO stage") {
   const EmulatedBf16 emulated = bf16_on_any_cpu();
   const SharedDirectory directory;

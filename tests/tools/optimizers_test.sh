@@ -27,19 +27,6 @@ done
 check "Muon keeps no second moments of matrices" test "$(wc -c < muon/checkpoints/last/optimizer.safetensors)" -lt \
   "$(wc -c < normuon/checkpoints/last/optimizer.safetensors)"
 
-# QK-clip, for queries that share a head of keys. The limit is so small that it acts in every update.
-clip="--optimizer muon --qk-clip 0.01"
-build/gyre train lm $small $clip --model clip/ --after 8u
-build/gyre train lm $small $clip --model cut-clip/ --after 3u
-build/gyre train lm --model cut-clip/ --after 8u --quiet
-mpirun -n 2 build/gyre train lm $small $clip --model two-clip/ --after 8u
-mpirun -n 3 build/gyre train lm $small $clip --zero 2 --bucket-mb 0.01 --model three-clip/ --after 8u
-for other in cut two three; do
-  check "QK-clip: the weights of $other" cmp <(weights clip) <(weights "$other-clip")
-done
-cmp -s <(weights clip) <(weights muon) && fail "QK-clip changes no weights"
-grep -q '^qk-clip = 0.01' clip/train.toml || fail "qk-clip in train.toml: $(grep clip clip/train.toml)"
-
 # Defaults of the optimizers, which the run directory records.
 grep -q '^optimizer = "lion"' lion/train.toml || fail "train.toml of lion"
 grep -q '^optimizer-params = \[0.9, 0.99, ' lion/train.toml || fail "the betas of lion: $(grep params lion/train.toml)"
@@ -70,9 +57,3 @@ refuse '\[--layer-decay\]' --layer-decay 0
 refuse '\[--momentum\]' --optimizer muon --momentum 1
 refuse 'momentum.*--optimizer is adamw' --momentum 0.9
 refuse '\[--z-loss\]' --z-loss -1
-refuse '\[--qk-clip\] expected 0, or --optimizer muon or normuon, got 100 with adamw' --qk-clip 100
-refuse '\[--qk-clip\] expected a number of at least 0' --optimizer muon --qk-clip -1
-refuse '\[--qk-clip\] expected a model that trains softmax self-attention' --optimizer muon --qk-clip 100 --qk-norm
-refuse '\[--qk-clip\] expected a model that trains softmax self-attention' --optimizer muon --qk-clip 100 --freeze '*qkv*'
-build/gyre train nmt --qk-clip 100 > refused.txt 2>&1 && fail "train nmt accepted --qk-clip"
-contains 'unknown option --qk-clip' < refused.txt || fail "--qk-clip of train nmt: $(cat refused.txt)"

@@ -117,7 +117,6 @@ Optimizer::Optimizer(Parameters& parameters, Kernels& kernels, const OptimizerOp
       gradient_squares_(runs_of(parameters, rule_->updates_matrices()), partition_, kernels.device()),
       verdict_(Tensor::zeros({kVerdictSize}, DType::f64, kernels.device())) {
   make_state();
-  if (options.qk_clip > 0) clip_ = std::make_unique<QkClip>(parameters, kernels, options.qk_clip, partition_);
   if (options.ema > 0) {
     average_ = StateArena(partition_, parameters.values());
     reset_average();
@@ -162,7 +161,6 @@ void Optimizer::start_update(double normalizer) {
   rule_->update(kernels_, tensors, plan_, verdict_, {.learning_rate = started_rate_, .number = moments_step_ + 1});
   clear_gradients(gradients);
   if (partition_.is_sharded()) partition_.all_gather(values, {0, values.size()});
-  if (clip_) clip_->apply(verdict_);
   if (has_average()) {
     for (const auto& [own, whole] : average_.matches({0, values.size()}, values))
       kernels_.moving_average(own, whole, verdict_, average_decay(options_.ema, step_));
@@ -189,7 +187,6 @@ UpdateInfo Optimizer::finish_update() {
 }
 
 UpdateInfo Optimizer::skip() {
-  if (clip_) clip_->forget();
   copy_frozen_to_average();
   return {.gradient_norm = 0, .learning_rate = learning_rate(options_, step_)};
 }

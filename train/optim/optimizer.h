@@ -13,7 +13,6 @@
 #include "gyre/core/host_copy.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/train/optim/optimizer_options.h"
-#include "gyre/train/optim/qk_clip.h"
 #include "gyre/train/optim/update_plan.h"
 #include "gyre/train/optim/update_rule.h"
 #include "gyre/train/parallel/optimizer_partition.h"
@@ -102,7 +101,7 @@ class Optimizer {
  public:
   // The parameters must be allocated, with their trainable flags set; frozen ones are never changed. Keeps references.
   // `partition`: nullptr if this process owns all elements. If is_sharded(), all methods that access tensors are
-  // collective. With QK-clip, update() and start_update() are collective over all ranks of the partition.
+  // collective.
   Optimizer(Parameters& parameters, Kernels& kernels, const OptimizerOptions& options,
             const OptimizerPartition* partition = nullptr);
   bool is_sharded() const { return partition_.is_sharded(); }
@@ -159,7 +158,6 @@ class Optimizer {
   std::vector<StateArena> arenas_;
   std::vector<Tensor> row_states_;
   StateArena average_;
-  std::unique_ptr<QkClip> clip_;  // null without QK-clip
   GradientSquares gradient_squares_;
   Tensor verdict_;             // result of Kernels::judge_gradient for the last update
   HostCopy verdict_copy_;      // copy between start_update() and finish_update()

@@ -32,11 +32,9 @@ void ScheduleOptions::validate() const {
 }
 
 void OptimizerOptions::validate() const {
-  const bool is_muon = make_update_rule(*this)->updates_matrices();  // the rule checks its options too
+  make_update_rule(*this);  // checks the options of the rule
   schedule.validate();
   for (const RateStage& stage : rate_stages) stage.schedule.validate();
-  expect_finite_at_least(0, "--qk-clip", qk_clip);
-  expect(qk_clip == 0 || is_muon, "--qk-clip", "0, or --optimizer muon or normuon", concat(qk_clip, " with ", kind));
   expect_finite_at_least(0, "--weight-decay", weight_decay);
   for (const PatternValue& of : decays) expect_finite_at_least(0, concat("--decay-for ", of.pattern), of.value);
   for (const PatternValue& of : rate_factors) expect_finite_at_least(0, concat("--rate-for ", of.pattern), of.value);

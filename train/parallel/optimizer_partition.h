@@ -61,9 +61,6 @@ class OptimizerPartition {
   // Collective. `window` holds elements `range` of an arena: every rank receives the elements that other ranks own.
   virtual void all_gather(const Tensor& window, ElementRange range) const = 0;
   virtual void sum(const Tensor& values) const = 0;  // collective; sums f64 values over the ranks, in place
-  // The number of ranks that train together, whether or not they own parts, and the number of this one.
-  virtual int ranks() const { return 1; }
-  virtual int rank() const { return 0; }
 };
 
 // Positions of elements of this rank in the tensor of gradients: the arena, or OptimizerPartition::packed_gradients().

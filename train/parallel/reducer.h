@@ -72,8 +72,6 @@ class GradientReducer final : public OptimizerPartition, private TapeObserver {
   ElementRange all_gather_range(ElementRange range) const override;
   void all_gather(const Tensor& window, ElementRange range) const override;
   void sum(const Tensor& values) const override;
-  int ranks() const override { return ranks_.size(); }
-  int rank() const override { return ranks_.rank(); }
 
  private:
   struct Bucket {

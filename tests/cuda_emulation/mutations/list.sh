@@ -34,10 +34,6 @@ mutation "attention forward: keys are overwritten while other warps read them" \
   core/cuda/attention/attention_plain.cu core/cuda/attention/attention_plain.cu \
   '    __syncthreads();  // the previous keys have been read' '' \
   ops attention/self
-mutation "largest logits: keys are overwritten while other warps read them" \
-  core/cuda/attention/largest_logits.cu core/cuda/attention/largest_logits.cu \
-  '    __syncthreads();  // the previous keys have been read' '' \
-  core 'the largest logits*'
 mutation "attention backward: gradients are staged in keys and values that other warps read" \
   core/cuda/attention/attention_tensor_backward.cu core/cuda/attention/attention_tensor_backward.cu \
   '  __syncthreads();  // the weights are in shared memory, the keys and values have been read' '' \

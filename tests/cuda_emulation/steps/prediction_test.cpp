@@ -40,7 +40,6 @@ struct Step {
   enum class Model : uint8_t { translation, linear_attention, llama } model = Model::translation;
   double r_drop = 0;  // for translation
   std::string optimizer = "adam";
-  double qk_clip = 0;
 
   std::vector<std::vector<int32_t>> sentences() const {
     std::vector<std::vector<int32_t>> all;
@@ -68,7 +67,6 @@ void train(Kernels& kernels, Model& model, const Step& step, const std::function
   OptimizerOptions options;
   options.kind = step.optimizer;
   options.precision = step.precision;
-  options.qk_clip = step.qk_clip;
   Optimizer optimizer(model.parameters(), kernels, options);
   const auto run = [&] {
     Tape tape(kernels, {.record = true,
@@ -92,7 +90,7 @@ EncoderOnlyConfig single_stack(const Step& step) {
   if (llama) {
     config.kv_heads = 1;
     config.dropout = 0.1;
-    config.qk_norm = step.qk_clip == 0;
+    config.qk_norm = step.optimizer != "muon";
   } else {
     config.attention.kind = AttentionKind::linear;
     config.attention.linear_map = FeatureMap::softmax;
@@ -157,7 +155,6 @@ std::vector<std::string> kernels_of(std::string_view work) {
       {"attention without tensor cores", {"plain_forward"}},
       {"bias gradient", {"partial_sums_kernel", "add_partials_kernel"}},
       {"cross-entropy and gradient", {"replace_rows", "add_terms"}},
-      {"QK-clip", {"clip_kernel"}},
       {"R-Drop and gradient", {"replace_pairs", "add_terms"}},
       {"division gradient of heads", {"backward_kernel"}},
       {"division of heads", {"quotients_kernel"}},
@@ -233,7 +230,7 @@ TEST_CASE("the virtual GPU reports the launches and the bytes of the CUDA kernel
                                 {"R-Drop", Precision::bf16, 64, 2, "sinusoidal", 20, 2, translation, 5},
                                 {"Lion", Precision::bf16, 64, 2, "rope", 20, 2, llama, 0, "lion"},
                                 {"NorMuon", Precision::bf16, 64, 2, "rope", 20, 2, llama, 0, "normuon"},
-                                {"QK-clip", Precision::bf16, 64, 2, "rope", 20, 2, llama, 0, "muon", 100}};
+                                {"Muon", Precision::bf16, 64, 2, "rope", 20, 2, llama, 0, "muon"}};
   for (const Step& step : steps) {
     CAPTURE(step.name);
     const StepWork cuda = emulated(step), reported = predicted(step);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes optimizers.json: weights after five steps of optimizers with clip_grad_norm_ and fairseq's learning rates.
 
-Adam, AdamW and Muon are those of torch.optim, in f64; Lion, NorMuon and QK-clip follow the algorithms of their
+Adam, AdamW and Muon are those of torch.optim, in f64; Lion and NorMuon follow the algorithms of their
 papers.
 """
 import json
@@ -17,8 +17,6 @@ MATRICES = {"w": [3], "tall": [5, 2]}  # the rows of the matrices that these par
 NO_DECAY = {"norm", "b"}
 STEPS, NORMALIZER, CLIP, PEAK, WARMUP, INITIAL = 5, 7.0, 0.9, 0.05, 3, 1e-3
 MOMENTUM = 0.95
-QK_LIMIT, QK_WIDTH, QK_COLUMNS = 100.0, 2, 3
-QK_LOGITS = [[50, 0, 3, 120, 7000, 0], [1, 400, 100, 0, 6999, 101]]  # the largest of six heads, on two ranks
 
 
 def rate(n):
@@ -113,21 +111,6 @@ def muon(groups):
     return torch.optim.Muon(groups, lr=PEAK, momentum=MOMENTUM, nesterov=True, adjust_lr_fn="match_rms_adamw")
 
 
-def qk_clip(key_heads):
-    """Kimi K2 (2025), algorithm 1: the weight of queries, keys and three other rows after clipping.
-
-    Query heads that share a head of keys: the keys get the smallest factor, each query head the rest of its own.
-    """
-    gammas = [min(1.0, QK_LIMIT / max(of_ranks)) for of_ranks in zip(*QK_LOGITS)]
-    group = len(gammas) // key_heads
-    keys = [math.sqrt(min(gammas[g * group:(g + 1) * group])) for g in range(key_heads)]
-    queries = [min(1.0, gamma / keys[h // group]) for h, gamma in enumerate(gammas)]
-    for h, gamma in enumerate(gammas):
-        assert queries[h] * keys[h // group] <= gamma * (1 + 1e-15)
-    factors = [f for f in queries + keys for _ in range(QK_WIDTH)] + [1.0] * 3
-    return [factors[i // QK_COLUMNS] * math.sin(0.7 * i) for i in range(len(factors) * QK_COLUMNS)]
-
-
 golden = {"shapes": SHAPES, "matrices": MATRICES, "no_decay": sorted(NO_DECAY), "steps": STEPS,
           "normalizer": NORMALIZER, "clip": CLIP, "learning_rate": PEAK, "warmup": WARMUP, "warmup_initial": INITIAL,
           "weight_decay": 0.1, "lion_betas": [0.9, 0.99],
@@ -135,7 +118,5 @@ golden = {"shapes": SHAPES, "matrices": MATRICES, "no_decay": sorted(NO_DECAY), 
           "adamw": run(elementwise(torch.optim.AdamW, 0.1, betas=(0.9, 0.98), eps=1e-9)),
           "lion": run(elementwise(Lion, 0.1, betas=(0.9, 0.99))),
           "muon": run(with_matrices(muon, 0.1)),
-          "normuon": run(with_matrices(lambda groups: NorMuon(groups, lr=PEAK), 0.1)),
-          "qk_clip": {"limit": QK_LIMIT, "width": QK_WIDTH, "columns": QK_COLUMNS, "logits": QK_LOGITS,
-                      "weights": {key_heads: qk_clip(key_heads) for key_heads in (6, 3, 2, 1)}}}
+          "normuon": run(with_matrices(lambda groups: NorMuon(groups, lr=PEAK), 0.1))}
 pathlib.Path(__file__).with_name("optimizers.json").write_text(json.dumps(golden, indent=1) + "\n")

@@ -12,17 +12,21 @@
 #include <vector>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/file.h"
 #include "gyre/core/io/json.h"
 #include "gyre/train/optim/optimizer.h"
 #include "tests/emulated_bf16.h"
+#include "tests/source_dir.h"
 #include "tests/threads_in_scope.h"
-#include "tests/train/optim/golden.h"
 #include "tests/train/optim/waves.h"
 
 namespace gyre::test {
 namespace {
 
-const Json& golden() { return optimizer_golden(); }
+const Json& golden() {
+  static const auto values = Json::parse(read_file(source_dir() / "tests/train/golden/optimizers.json"));
+  return values;
+}
 
 struct GoldenModel {
   explicit GoldenModel(DType dtype) {

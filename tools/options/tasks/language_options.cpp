@@ -73,10 +73,6 @@ void add_run_rows(OptionTable& table, LanguageOptions& o, std::vector<std::strin
   table.add("--z-loss", o.z_loss, "NUMBER",
             "factor of the squared logarithm of the softmax's denominator in the loss, which keeps logits small (PaLM: "
             "1e-4); 0: none");
-  table.add(
-      "--qk-clip", o.optimizer.qk_clip, "NUMBER",
-      "largest logit of attention heads with muon and normuon: after an update, queries and keys of heads above it "
-      "are scaled down (Kimi K2: 100); 0: no limit");
   table.group("Stopping, saving, validation");
   table.add("--valid-mini-batch,--batch-size-valid", o.validation.mini_batch, "SAMPLES",
             "samples per validation batch");
