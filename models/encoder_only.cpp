@@ -25,21 +25,6 @@ EncoderOnly::EncoderOnly(const EncoderOnlyConfig& config) : config_(validated(co
     output_bias_ = &parameters_.add("lm_head.bias", {config_.vocab_size}, Init::constant(0), /*decay=*/false);
 }
 
-std::string EncoderOnly::streaming_obstacle() const {
-  if (!config_.causal) return "the model is bidirectional";
-  const AttentionKind kind = config_.attention.kind;
-  if (kind != AttentionKind::softmax && kind != AttentionKind::window)
-    return std::string(enum_name(kind)) + " attention stores no keys";
-  if (!positions().is_relative()) return config_.position.encoding + " positions are absolute";
-  return "";
-}
-
-Var EncoderOnly::stream(Tape& tape, const Tensor& ids, KeyValueWindow& window) const {
-  const std::string reason = streaming_obstacle();
-  require(reason.empty(), "[stream] expected a model that can read a text in chunks: ", reason);
-  return stack_.stream(tape, ids, window);
-}
-
 std::string EncoderOnly::continuing_obstacle() const { return config_.causal ? "" : "the model is bidirectional"; }
 
 Var EncoderOnly::advance(Tape& tape, const Tensor& ids, const Segments& chunk, TokenCache& cache) const {

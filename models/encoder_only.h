@@ -36,12 +36,6 @@ class EncoderOnly {
     return stack_.encode(tape, ids, segments, token_types);
   }
 
-  // Output (n, dim) for the next chunk of a text, ids (n). Each row attends to itself and to at most window.size() rows
-  // before it. Throws if streaming_obstacle() gives a reason.
-  Var stream(Tape& tape, const Tensor& ids, KeyValueWindow& window) const;
-  // Reason why the model cannot read a text in chunks; empty if it can.
-  std::string streaming_obstacle() const;
-
   // Output (n, dim) for the next tokens of texts (EncoderStack::advance). Throws if continuing_obstacle() gives a
   // reason.
   Var advance(Tape& tape, const Tensor& ids, const Segments& chunk, TokenCache& cache) const;

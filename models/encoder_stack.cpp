@@ -44,34 +44,22 @@ Var EncoderStack::embed(Tape& tape, const Tensor& ids, const Tensor& token_types
   return embedding_projection_ ? (*embedding_projection_)(x) : x;
 }
 
-RowPositions EncoderStack::positions_of(Tape& tape, const Segments& segments, int64_t max_distance) const {
-  return {segment_positions(segments), positions_->rotation(tape, table_->value.dtype(), segments.longest()),
-          positions_.get(), max_distance};
-}
-
 Var EncoderStack::encode(Tape& tape, const Tensor& ids, const Segments& segments, const Tensor& token_types) const {
   require(ids.size() == segments.tokens(), "[encoder] expected ", segments.tokens(), " ids, got ", ids.size());
   const Tape::Scope scope(tape, "encoder");
-  const RowPositions positions = positions_of(tape, segments, segments.longest());
+  const RowPositions positions{segment_positions(segments),
+                               positions_->rotation(tape, table_->value.dtype(), segments.longest()), positions_.get(),
+                               segments.longest()};
   Var x = embed(tape, ids, token_types, positions.positions);
   for (const EncoderLayer& layer : layers_) x = layer(x, segments, positions, causal_);
-  return final_norm_ ? (*final_norm_)(x) : x;
-}
-
-Var EncoderStack::stream(Tape& tape, const Tensor& ids, KeyValueWindow& window) const {
-  require(!tape.recording() && causal_, "[encoder] expected a causal model and a tape that does not record");
-  const Tape::Scope scope(tape, "encoder");
-  const int64_t before = window.length(), rows = before + ids.size();
-  const RowPositions positions =
-      positions_of(tape, Segments::from_lengths({int32_t(rows)}), std::min(rows, window.size() + 1));
-  Var x = embed(tape, ids, {}, positions.positions.slice(before, rows));
-  for (const EncoderLayer& layer : layers_) x = layer.stream(x, positions, window);
   return final_norm_ ? (*final_norm_)(x) : x;
 }
 
 Var EncoderStack::advance(Tape& tape, const Tensor& ids, const Segments& chunk, TokenCache& cache) const {
   require(!tape.recording() && causal_, "[encoder] expected a causal model and a tape that does not record");
   require(ids.size() == chunk.tokens(), "[encoder] expected ", chunk.tokens(), " ids, got ", ids.size());
+  require(cache.keys() == TokenCache::Keys::rotated || positions_->is_relative(),
+          "[encoder] expected positions that are relative, or a cache of rotated keys");
   const Tape::Scope scope(tape, "encoder");
   cache.begin_chunk(chunk);
   const RowPositions positions{cache.positions(), positions_->rotation(tape, table_->value.dtype(), cache.longest()),

@@ -20,14 +20,9 @@ class EncoderStack {
   // Output of the stack: (tokens, dim). ids and token_types: i32 (tokens); undefined token_types: all 0.
   Var encode(Tape& tape, const Tensor& ids, const Segments& segments, const Tensor& token_types = {}) const;
 
-  // Output (n, dim) of a causal stack for the next chunk of a text: ids (n) follow the rows in the window. Each row
-  // attends to itself and to at most window.size() rows before it. Positions must be relative. Records nothing; throws
-  // if the tape records.
-  Var stream(Tape& tape, const Tensor& ids, KeyValueWindow& window) const;
-
   // Output (n, dim) of a causal stack for the next tokens of texts, ids (n), whose segments are `chunk`, one for each
-  // text of the cache. A row attends to itself and to all rows before it in its text. Records nothing; throws if the
-  // tape records.
+  // text of the cache. A row attends to itself and to the rows before it in its text, limited by the window of the
+  // cache. Records nothing; throws if the tape records.
   Var advance(Tape& tape, const Tensor& ids, const Segments& chunk, TokenCache& cache) const;
 
   Parameter& table() const { return *table_; }  // token embeddings: (vocab, embedding width)
@@ -35,8 +30,6 @@ class EncoderStack {
   const PositionEncoding& positions() const { return *positions_; }
 
  private:
-  // Positions of the rows of the segments, with terms for distances below `max_distance`.
-  RowPositions positions_of(Tape& tape, const Segments& segments, int64_t max_distance) const;
   Var embed(Tape& tape, const Tensor& ids, const Tensor& token_types, const Tensor& positions) const;
 
   double scale_;  // factor on the token embeddings

@@ -131,39 +131,19 @@ Var SelfAttention::step(const Var& x, const RowPositions& positions, KeyValueCac
   return out_proj_(x.tape().constant(cache.attend(x.kernels(), layer_, qkv.value(), options_.heads)));
 }
 
-Var SelfAttention::stream(const Var& x, const RowPositions& positions, KeyValueWindow& window) const {
-  const Tape::Scope scope(x.tape(), name_);
-  const auto [q, k, v] = project(x);
-  const Tensor all_keys = window.extend(layer_, KeyValueWindow::Side::keys, k.value());
-  const Tensor all_values = window.extend(layer_, KeyValueWindow::Side::values, v.value());
-  const int64_t count = x.shape()[0], keys = all_keys.dim(0), before = keys - count;
-  const PositionTerms terms = terms_of(x, positions, layer_, /*causal=*/true);
-  const AttentionShape shape{.heads = options_.heads,
-                             .kv_heads = options_.kv_heads,
-                             .scale = terms.score_scale(dim_ / options_.heads),
-                             .causal = true,
-                             .window = std::min(window_of(attention_, true), window.size()),
-                             .dropout = {}};
-  AttentionRotation rotation;
-  if (positions.rotation) {
-    rotation = {positions.rotation.rotary, positions.rotation.angles, positions.positions.slice(before, keys),
-                positions.positions};
-  }
-  const Tensor out = q.value().like();
-  x.kernels().attention(out, {}, {q.value()}, {all_keys}, {all_values}, Segments::from_lengths({int32_t(count)}),
-                        Segments::from_lengths({int32_t(keys)}), shape, rotation, terms.values());
-  x.tape().count_flops(4 * double(count) * double(std::min(keys, shape.window + 1)) * double(dim_));
-  return out_proj_(x.tape().constant(out));
-}
-
 Var SelfAttention::advance(const Var& x, const RowPositions& positions, TokenCache& cache) const {
   const Tape::Scope scope(x.tape(), name_);
   if (attention_.kind == AttentionKind::linear)
     return out_proj_(attend_linearly(x, cache.chunk(), positions, /*causal=*/true, &cache));
   const auto [q, k, v] = project(x);
   const int64_t width = dim_ / options_.heads;
-  rotate_heads(q, positions, options_.heads, width);
-  rotate_heads(k, positions, options_.kv_heads, width);
+  AttentionRotation rotation;
+  if (cache.keys() == TokenCache::Keys::rotated) {
+    rotate_heads(q, positions, options_.heads, width);
+    rotate_heads(k, positions, options_.kv_heads, width);
+  } else if (positions.rotation) {
+    rotation = {positions.rotation.rotary, positions.rotation.angles, positions.positions, cache.row_positions()};
+  }
   if (rotates_values(positions)) rotate_heads(v, positions, options_.kv_heads, width);
   const auto& [keys, values] = cache.extend(layer_, k.value(), v.value());
   const PositionTerms terms = terms_of(x, positions, layer_, /*causal=*/true);
@@ -171,14 +151,15 @@ Var SelfAttention::advance(const Var& x, const RowPositions& positions, TokenCac
                              .kv_heads = options_.kv_heads,
                              .scale = terms.score_scale(width),
                              .causal = true,
-                             .window = window_of(attention_, true),
+                             .window = std::min(window_of(attention_, true), cache.reach()),
                              .dropout = {}};
   for (int text = 0; terms.pos_queries && text < cache.texts(); ++text) {
     require(cache.rows().length(text) == cache.length(text), "[token cache] expected all ", cache.length(text),
             " rows of text ", text, ", by whose positions the encoding adds terms, got ", cache.rows().length(text));
   }
   const Tensor out = q.value().like();
-  x.kernels().attention(out, {}, {q.value()}, {keys}, {values}, cache.chunk(), cache.rows(), shape, {}, terms.values());
+  x.kernels().attention(out, {}, {q.value()}, {keys}, {values}, cache.chunk(), cache.rows(), shape, rotation,
+                        terms.values());
   for (int text = 0; text < cache.texts(); ++text)
     x.tape().count_flops(4 * double(cache.chunk().length(text)) * double(cache.rows().length(text)) * double(dim_));
   return out_proj_(x.tape().constant(out));

@@ -7,7 +7,6 @@
 
 #include "gyre/models/config/config.h"
 #include "gyre/models/modules/key_value_cache.h"
-#include "gyre/models/modules/key_value_window.h"
 #include "gyre/models/modules/linear.h"
 #include "gyre/models/modules/token_cache.h"
 
@@ -30,12 +29,8 @@ class SelfAttention {
   // cache and to itself. Adds its key and value to the cache. Records nothing.
   Var step(const Var& x, const RowPositions& positions, KeyValueCache& cache) const;
 
-  // Reading a text in chunks: each row of the next chunk, x(n, dim), attends to itself and to at most window.size()
-  // rows before it. `positions` covers the rows kept in the window, followed by those of the chunk. Records nothing.
-  Var stream(const Var& x, const RowPositions& positions, KeyValueWindow& window) const;
-
   // Continuing texts: each row of the current chunk of the cache, x(n, dim), attends to itself and to the rows before
-  // it in its text. Stores its key and value in the cache. Records nothing.
+  // it in its text and in the window. Stores its key and value in the cache. Records nothing.
   Var advance(const Var& x, const RowPositions& positions, TokenCache& cache) const;
 
  private:

@@ -49,11 +49,6 @@ Var EncoderLayer::operator()(const Var& x, const Segments& source, const RowPosi
   });
 }
 
-Var EncoderLayer::stream(const Var& x, const RowPositions& positions, KeyValueWindow& window) const {
-  const Tape::Scope scope(x.tape(), name_);
-  return run(x, [&](const Var& h) { return self_attention_.stream(h, positions, window); });
-}
-
 Var EncoderLayer::advance(const Var& x, const RowPositions& positions, TokenCache& cache) const {
   const Tape::Scope scope(x.tape(), name_);
   return run(x, [&](const Var& h) { return self_attention_.advance(h, positions, cache); });

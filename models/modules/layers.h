@@ -47,8 +47,6 @@ class EncoderLayer {
   EncoderLayer(Parameters& parameters, const std::string& stack, int index, const LayerConfig& config);
   // x(n, dim) -> (n, dim). If causal, rows attend only to themselves and to earlier rows.
   Var operator()(const Var& x, const Segments& source, const RowPositions& positions, bool causal = false) const;
-  // Reads the next chunk of a text (SelfAttention::stream).
-  Var stream(const Var& x, const RowPositions& positions, KeyValueWindow& window) const;
   // Reads the next tokens of texts (SelfAttention::advance).
   Var advance(const Var& x, const RowPositions& positions, TokenCache& cache) const;
 

@@ -5,8 +5,9 @@
 
 namespace gyre {
 
-TokenCache::TokenCache(int layers, const std::vector<Place>& places, int64_t window)
+TokenCache::TokenCache(int layers, const std::vector<Place>& places, int64_t window, Keys keys)
     : window_(window),
+      keys_(keys),
       lengths_(places.size()),
       stored_(places.size()),
       dropped_(places.size()),
@@ -23,9 +24,16 @@ TokenCache::TokenCache(int layers, const std::vector<Place>& places, int64_t win
             "[token cache] expected a capacity of all texts below 2^31 tokens, got ", all);
   }
   capacity_ = int32_t(all);
+  if (keys == Keys::rotated) return;
+  row_positions_ = Tensor::empty({capacity_}, DType::i32);
+  int32_t* position = row_positions_.data<int32_t>();
+  for (int text = 0; text < texts(); ++text)
+    for (int32_t row = 0; row < capacity_of(text); ++row) *position++ = row;
 }
 
-int64_t TokenCache::longest() const { return *std::max_element(lengths_.begin(), lengths_.end()); }
+int64_t TokenCache::longest() const {
+  return keys_ == Keys::unrotated ? capacity_ : *std::max_element(lengths_.begin(), lengths_.end());
+}
 
 int32_t TokenCache::capacity_of(int text) const {
   const size_t i = size_t(text);
@@ -52,8 +60,11 @@ void TokenCache::begin_chunk(const Segments& chunk) {
   int32_t* position = positions_.data<int32_t>();
   for (int text = 0; text < texts(); ++text) {
     const size_t i = size_t(text);
-    dropped_[i] = make_room(text, chunk.length(text));
-    for (int n = chunk.length(text); n > 0; --n) *position++ = lengths_[i]++;
+    const int32_t count = chunk.length(text);
+    dropped_[i] = make_room(text, count);
+    const int32_t first = keys_ == Keys::unrotated ? stored_[i] - count : lengths_[i];
+    position = std::generate_n(position, count, [next = first]() mutable { return next++; });
+    lengths_[i] += count;
   }
   rows_ = Segments::with_gaps(begins_, stored_, capacity_);
 }

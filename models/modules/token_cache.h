@@ -1,5 +1,5 @@
-// Keys and values of a batch of texts that a causal model continues token by token. Each text has its own place, of a
-// fixed capacity. Keys are stored after their rotation. If rows attend to a window only, a place holds about two
+// Keys and values of a batch of texts that a causal model reads token by token or in chunks. Each text has its own
+// place, of a fixed capacity. If rows attend to a window only, a place holds about two
 // windows however long the text: once it is full, the last window moves to its beginning, which costs a copied row per
 // token.
 #pragma once
@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "gyre/core/kernels/attention_arguments.h"
 #include "gyre/core/segments.h"
 #include "gyre/core/tensor.h"
 
@@ -23,27 +24,36 @@ class TokenCache {
   // The text of a place.
   struct Place {
     int32_t tokens;           // the largest number of its tokens
-    int32_t first_chunk = 1;  // tokens of its first chunk; later ones have one token at most, if there is a window
+    int32_t first_chunk = 1;  // tokens of its first chunk; later ones are no longer, if there is a window
   };
+  // Unrotated keys are rotated by every attention to them, by their numbers in the place and not in the text: tables of
+  // angles and the precision of angles then do not depend on the length of the text. Positions must be relative.
+  enum class Keys : uint8_t { rotated, unrotated };
   // window: a row attends to itself and to the window - 1 rows before it; 0: to all rows before it. Throws unless there
   // is a layer and every text has a token.
-  TokenCache(int layers, const std::vector<Place>& places, int64_t window = 0);
+  TokenCache(int layers, const std::vector<Place>& places, int64_t window = 0, Keys keys = Keys::rotated);
 
   int texts() const { return int(lengths_.size()); }
   int length(int text) const { return lengths_[size_t(text)]; }  // tokens read, with those of the current chunk
   int64_t capacity() const { return capacity_; }                 // rows of all texts
-  // The largest number of tokens that a text has had.
+  Keys keys() const { return keys_; }
+  // The largest distance between a row and the rows that it attends to.
+  int64_t reach() const { return window_ > 0 ? window_ - 1 : AttentionShape::kUnlimited; }
+  // The number of positions, of all rows of all texts so far.
   int64_t longest() const;
 
   // Begins a chunk: segment i has the next tokens of text i, or none. Each layer then calls extend() once. Throws if a
   // text would exceed its capacity.
   void begin_chunk(const Segments& chunk);
-  // The rows of the current chunk, and the positions of these rows in their texts, i32 (n).
+  // The rows of the current chunk, and the positions of these rows, i32 (n): in their texts, or with unrotated keys in
+  // their places.
   const Segments& chunk() const { return chunk_; }
   const Tensor& positions() const { return positions_; }
   // The rows of each text in the tensors of keys and values, with gaps where texts are shorter than their capacity: the
   // last rows, if there is a window.
   const Segments& rows() const { return rows_; }
+  // The positions of all rows of all places in their places, i32 (capacity()): for unrotated keys.
+  const Tensor& row_positions() const { return row_positions_; }
 
   // Stores the keys and values of the chunk in a layer, (n, columns) each.
   struct Rows {
@@ -62,12 +72,13 @@ class TokenCache {
   int32_t make_room(int text, int32_t count);
 
   int64_t window_;
+  Keys keys_;
   std::vector<int32_t> begins_, lengths_;
   std::vector<int32_t> stored_;   // rows of each text, with those of the current chunk
   std::vector<int32_t> dropped_;  // first rows of each text that this chunk removes
   int32_t capacity_ = 0;          // capacity of all texts
   Segments chunk_, rows_;
-  Tensor positions_;
+  Tensor positions_, row_positions_;
   std::vector<Rows> layers_;
   std::vector<std::vector<LinearState>> states_;  // states by layer
 };

@@ -1,4 +1,4 @@
-// Tests the reading of a text in chunks by a causal model, with a window of keys and values.
+// Tests the reading of a text in chunks by a causal model, with a window of unrotated keys.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -11,7 +11,6 @@ namespace {
 
 using test::causal_encoder;
 using test::ids_of;
-using test::tiny_encoder;
 
 constexpr int kRows = 23;
 
@@ -30,16 +29,17 @@ std::vector<double> states_at_once(const EncoderOnly& model) {
 std::vector<double> states_in_chunks(const EncoderOnly& model, int64_t reach, size_t chunk) {
   const std::vector<int32_t> ids = text();
   std::vector<double> all;
-  KeyValueWindow window(int(model.config().layers), reach);
+  TokenCache cache(int(model.config().layers), {{.tokens = kRows, .first_chunk = int32_t(chunk)}}, reach + 1,
+                   TokenCache::Keys::unrotated);
   for (size_t begin = 0; begin < ids.size(); begin += chunk) {
     const size_t end = std::min(begin + chunk, ids.size());
     Tape tape(cpu_kernels(), {.record = false});
-    const Var states =
-        model.stream(tape, ids_of({ids.begin() + ptrdiff_t(begin), ids.begin() + ptrdiff_t(end)}), window);
+    const Var states = model.advance(tape, ids_of({ids.begin() + ptrdiff_t(begin), ids.begin() + ptrdiff_t(end)}),
+                                     Segments::from_lengths({int32_t(end - begin)}), cache);
     const auto some = states.value().to_vector<double>();
     all.insert(all.end(), some.begin(), some.end());
   }
-  CHECK(window.length() == std::min<int64_t>(reach, kRows));
+  CHECK(cache.capacity() == std::min<int64_t>(kRows, std::max<int64_t>(int64_t(chunk), reach + 1) + reach + 1));
   return all;
 }
 
@@ -48,7 +48,7 @@ void check_close(const std::vector<double>& got, const std::vector<double>& want
   for (size_t i = 0; i < got.size(); ++i) CHECK(got[i] == doctest::Approx(wanted[i]).epsilon(1e-10));
 }
 
-bool streams(const std::string& position) { return EncoderOnly(causal_encoder(position)).streaming_obstacle().empty(); }
+bool streams(const std::string& position) { return EncoderOnly(causal_encoder(position)).positions().is_relative(); }
 
 }  // namespace
 
@@ -108,15 +108,12 @@ TEST_CASE("stream: with one layer, a row attends to exactly the window") {
   }
 }
 
-TEST_CASE("stream: absolute positions and bidirectional models throw") {
+TEST_CASE("stream: absolute positions need a cache of rotated keys") {
   Tape tape(cpu_kernels(), {.record = false});
-  KeyValueWindow window(2, 4);
-  EncoderOnly learned(causal_encoder("learned")), both(tiny_encoder("rope"));
-  CHECK_THROWS_WITH_AS(learned.stream(tape, ids_of({4}), window),
-                       "[stream] expected a model that can read a text in chunks: learned positions are absolute",
-                       Error);
-  CHECK(both.streaming_obstacle() == "the model is bidirectional");
-  CHECK_FALSE(streams("sinusoidal"));
+  TokenCache cache(2, {{4}}, 4, TokenCache::Keys::unrotated);
+  EncoderOnly learned(causal_encoder("learned"));
+  CHECK_THROWS_WITH_AS(learned.advance(tape, ids_of({4}), Segments::from_lengths({1}), cache),
+                       "[encoder] expected positions that are relative, or a cache of rotated keys", Error);
 }
 
 }  // namespace gyre

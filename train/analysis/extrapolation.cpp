@@ -1,6 +1,7 @@
 #include "gyre/train/analysis/extrapolation.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "gyre/core/error.h"
 #include "gyre/data/batch/document_batch.h"
@@ -23,8 +24,21 @@ std::vector<int32_t> concatenate_documents(const TokenStore& store, uint64_t max
   return tokens;
 }
 
+namespace {
+
+// Reason why a model cannot read a text in chunks with a window of keys; empty if it can.
+std::string streaming_obstacle(const EncoderOnly& model) {
+  const AttentionKind kind = model.config().attention.kind;
+  if (kind != AttentionKind::softmax && kind != AttentionKind::window)
+    return concat(enum_name(kind), " attention stores no keys");
+  if (!model.positions().is_relative()) return model.config().position.encoding + " positions are absolute";
+  return model.continuing_obstacle();
+}
+
+}  // namespace
+
 std::string reason_not_scored(const EncoderOnly& model, int length, LengthProtocol protocol) {
-  if (protocol == LengthProtocol::sliding) return model.streaming_obstacle();
+  if (protocol == LengthProtocol::sliding) return streaming_obstacle(model);
   if (protocol == LengthProtocol::full && length > model.longest())
     return concat(model.config().position.encoding, " has positions up to ", model.longest());
   return "";
@@ -95,11 +109,14 @@ LengthScore LengthScorer::score_stream(int length) {
   std::vector<int32_t> inputs;
   const Piece piece = piece_of(tokens_);
   append_next_token_inputs(inputs, piece.first, piece.targets);
-  KeyValueWindow window(int(model_.config().layers), length - 1);
+  const auto chunk = int32_t(std::min<int64_t>(options_.batch_rows, std::numeric_limits<int32_t>::max()));
+  TokenCache cache(int(model_.config().layers), {{.tokens = std::numeric_limits<int32_t>::max(), .first_chunk = chunk}},
+                   length, TokenCache::Keys::unrotated);
   for (size_t begin = 0; begin < inputs.size();) {
-    const size_t count = std::min(inputs.size() - begin, size_t(options_.batch_rows));
+    const size_t count = std::min(inputs.size() - begin, size_t(chunk));
     Tape tape(kernels_, {.record = false, .precision = options_.precision});
-    const Var states = model_.stream(tape, to_tensor(std::span<const int32_t>(inputs).subspan(begin, count)), window);
+    const Var states = model_.advance(tape, to_tensor(std::span<const int32_t>(inputs).subspan(begin, count)),
+                                      Segments::from_lengths({int32_t(count)}), cache);
     add(score, model_.loss(states, to_tensor(piece.targets.subspan(begin, count))));
     begin += count;
   }
