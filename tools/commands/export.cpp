@@ -7,7 +7,7 @@
 #include "gyre/train/pretrained/trained_task.h"
 #include "gyre/train/tasks/matching/match_task.h"
 #include "tools/command_line/messages.h"
-#include "tools/model_card.h"
+#include "tools/commands/model_card.h"
 #include "tools/options/model_choice.h"
 #include "tools/program.h"
 

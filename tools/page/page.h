@@ -9,9 +9,15 @@
 
 namespace gyre {
 
-// Fills in a template of tools/page/assets. {{title}} becomes the title, {{data}} the JSON, {{content}} the content,
-// which is HTML, and {{NAME}} the asset of that name, which is filled in likewise if it is HTML. The template puts
-// {{data}} into <script type="application/json">.
+// Fills in a template of tools/page/assets. {{NAME}} becomes the string of that name in the fields or, if there is
+// none, the asset of that name, which is filled in likewise if it is HTML. The text between {{#NAME}} and {{/NAME}}
+// stays if the field is neither absent nor null, false or empty; it is repeated for the items of an array, and the
+// names in it are first those of the item, or of a field that is an object. The text between {{^NAME}} and {{/NAME}}
+// stays in the other case. A section has no section of its own name.
+std::string fill_template(std::string_view text, const Json& fields);
+
+// Fills in a template with {{title}}, {{data}} and {{content}}, which is HTML. The template puts {{data}} into <script
+// type="application/json">.
 std::string make_page(std::string_view page_template, std::string_view title, const Json& data,
                       std::string_view content = {});
 

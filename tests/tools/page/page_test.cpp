@@ -26,6 +26,17 @@ TEST_CASE("JSON in a script element cannot end it, and has the same values") {
   CHECK(read["number"] == 0.1);
 }
 
+TEST_CASE("sections of a template stay, go or are repeated, and leave no empty lines") {
+  const std::string_view text =
+      "{{#rows}}\n{{name}}{{#note}} ({{note}}){{/note}} of {{title}}\n{{/rows}}\n{{^rows}}\nnone\n{{/rows}}\nend";
+  const Json rows{{{"name", "a"}, {"note", "first"}}, {{"name", "b"}, {"note", ""}}};
+  CHECK(fill_template(text, {{"title", "t"}, {"rows", rows}}) == "a (first) of t\nb of t\nend");
+  for (const Json& empty : {Json(), Json(false), Json(""), Json::array()})
+    CHECK(fill_template(text, {{"title", "t"}, {"rows", empty}}) == "none\nend");
+  CHECK(fill_template("{{#a}}[{{x}}]{{/a}}", {{"x", "outer"}, {"a", {{"x", "inner"}}}}) == "[inner]");
+  CHECK_THROWS_WITH_AS(fill_template("{{#a}}b", {{"a", true}}), "[page] expected {{/a}}", Error);
+}
+
 TEST_CASE("a template gets its title, its data and assets, each once") {
   const Json data{{"text", "{{title}}"}};
   CHECK(make_page("<h1>{{title}}</h1>{{data}}!", "a & {{data}}", data) ==
