@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/sizes.h"
-#include "gyre/data/tokenizer/byte_bpe/merge_learning.h"
 #include "gyre/data/tokenizer/hugging_face/byte_notation.h"
 #include "gyre/data/tokenizer/hugging_face/tokenizer_json.h"
+#include "gyre/data/tokenizer/merge_learner.h"
+#include "gyre/data/tokenizer/word_counts.h"
 
 namespace gyre {
 
@@ -71,6 +73,33 @@ void check(const ByteBpeTraining& options) {
   }
 }
 
+// Adds the merges, as pairs of pieces, and their pieces. Each merge takes the most frequent pair; the pair with the
+// smaller ids wins a tie. Ends early if no pair is frequent enough.
+void learn_byte_merges(const CountedWords& words, const ByteBpeTraining& options, TokenizerJsonText& tokenizer) {
+  MergeLearner learner(MergeLearner::Tie::smallest_ids, MergeLearner::Repeats::several_merges);
+  for (const std::string& piece : tokenizer.pieces) learner.id_of(piece);
+  std::vector<int32_t> ids;
+  for (const auto& [word, count] : words) {
+    ids.clear();
+    for (const char byte : word) ids.push_back(learner.id_of(byte_characters()[uint8_t(byte)]));
+    learner.add_word(ids, count);
+  }
+  learner.queue_all_pairs();
+  std::vector<std::string>& pieces = learner.symbols();
+  const auto size = size_t(options.size), most = size - std::min(size, pieces.size());
+  tokenizer.merges = Json::array();
+  while (pieces.size() < size) {
+    const MergeLearner::Candidate* const best = learner.most_frequent();
+    if (best == nullptr || best->count < int64_t(std::max<uint64_t>(options.min_frequency, 1))) break;
+    const std::string left = pieces[size_t(learner.pair_of(*best).left)],
+                      right = pieces[size_t(learner.pair_of(*best).right)];
+    tokenizer.merges.push_back(Json::array({left, right}));
+    learner.merge(learner.id_of(left + right));
+    if (options.text.on_merge) options.text.on_merge(tokenizer.merges.size(), most);
+  }
+  tokenizer.pieces = std::move(pieces);
+}
+
 }  // namespace
 
 std::vector<LineReport> train_byte_bpe(TextInputs files, const ByteBpeTraining& options, const Path& output) {
@@ -90,12 +119,7 @@ std::vector<LineReport> train_byte_bpe(TextInputs files, const ByteBpeTraining& 
   };
   const CountedWords words = count_words(std::move(files), options.text, split, reports);
   require(!words.empty(), "[vocabulary] ", names, ": no usable word to train on");
-  const auto merges =
-      learn_byte_merges(words, size_t(options.size), options.min_frequency, tokenizer.pieces, options.text.on_merge);
-  const auto piece = [&](int32_t id) { return tokenizer.pieces[size_t(id)]; };
-  tokenizer.merges = Json::array();
-  for (const ByteBpeMerge& merge : merges)
-    tokenizer.merges.push_back(Json::array({piece(merge.left), piece(merge.right)}));
+  learn_byte_merges(words, options, tokenizer);
   write_file(output, tokenizer.write());
   return reports;
 }
