@@ -26,6 +26,22 @@ class StorePart {
   // Clips a document's token range to the part. All of it remains, unless the store is a single document that is split.
   TokenRange clip(TokenRange tokens) const;
 
+  // Calls f(tokens, ends) for each document of the part, with its tokens in the part and whether its end is among them.
+  // Returns the number of documents of both parts.
+  template <class F>
+  uint64_t for_each_document(const F& f) const {
+    uint64_t begin = 0, number = 0;
+    for (size_t i = 0; i <= store_->size(); ++i) {
+      if (i < store_->size() && store_->length(i, 0) > 0) continue;
+      const uint64_t end = store_->first_token(i);
+      if (end == begin) continue;
+      const TokenRange own = clip({begin, end});
+      if (has(number++) && !own.empty()) f(own, own.end == end);
+      begin = end;
+    }
+    return number;
+  }
+
   const TokenStore& store() const { return *store_; }
   double validation_share() const { return validation_share_; }
 

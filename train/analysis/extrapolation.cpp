@@ -5,22 +5,18 @@
 
 #include "gyre/core/error.h"
 #include "gyre/data/batch/document_batch.h"
+#include "gyre/data/store/store_part.h"
 #include "gyre/train/tasks/to_tensor.h"
 
 namespace gyre {
 
 std::vector<int32_t> concatenate_documents(const TokenStore& store, uint64_t max_tokens) {
-  require(store.sides() == 1, "[extrapolation] ", store.name(), ": expected documents of one language");
   std::vector<int32_t> tokens;
-  for (size_t i = 0; i <= store.size() && tokens.size() < max_tokens; ++i) {
-    const bool ends = i == store.size() || store.length(i, 0) == 0;
-    if (!ends) {
-      store.append(i, 0, tokens);
-    } else if (!tokens.empty() && tokens.back() != store.eos()) {
-      tokens.push_back(store.eos());
-    }
-  }
-  tokens.resize(std::min<uint64_t>(tokens.size(), max_tokens));
+  StorePart(store, 0, Part::training).for_each_document([&](TokenRange document, bool) {
+    const uint64_t room = max_tokens - tokens.size();
+    store.append_tokens(document.begin, document.begin + std::min(document.end - document.begin, room), tokens);
+    if (tokens.size() < max_tokens && tokens.back() != store.eos()) tokens.push_back(store.eos());
+  });
   return tokens;
 }
 

@@ -93,16 +93,7 @@ LanguageScore score_documents(const EncoderOnly& model, Kernels& kernels, const 
           "[perplexity] --context-window: expected at least 0 and less than --max-length ", options.max_length,
           ", got ", options.context);
   Scorer scorer(model, kernels, store, options);
-  uint64_t begin = 0, documents = 0;
-  for (size_t i = 0; i <= store.size(); ++i) {
-    const bool ends = i == store.size() || store.length(i, 0) == 0;
-    if (!ends) continue;
-    const uint64_t end = store.first_token(i);
-    if (end == begin) continue;
-    const TokenRange own = part.clip({begin, end});
-    if (part.has(documents++) && !own.empty()) scorer.add(own, own.end == end);
-    begin = end;
-  }
+  const uint64_t documents = part.for_each_document([&](TokenRange tokens, bool ends) { scorer.add(tokens, ends); });
   LanguageScore score = scorer.finish();
   require(std::isfinite(score.nll), "[perplexity] expected a finite loss, got ", score.nll,
           ": the model's weights or activations are not finite");

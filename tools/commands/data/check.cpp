@@ -383,11 +383,6 @@ bool DocumentCheckArgs::are_documents(const OptionTable& table, const std::vecto
 
 int DocumentCheckArgs::check(const std::vector<Path>& train, const std::vector<Path>& valid,
                              const std::vector<Path>& tests, const Vocabulary* vocabulary, bool json) const {
-  for (const std::vector<Path>* set : {&train, &valid, &tests}) {
-    for (const Path& file : expand_paths(*set))
-      require(!TokenStore::recognizes(file), "[data] ", file.string(),
-              ": expected text, got a token store: documents are checked in the text that it was built from");
-  }
   DocumentCheckOptions options;
   options.train = train;
   options.valid = valid;
