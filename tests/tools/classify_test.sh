@@ -173,12 +173,12 @@ rejects 2 'metrics. classification: expected accuracy, f1, macro-f1 or matthews,
 
 # A plan knows the outputs of a task and the updates of an epoch: 3 epochs of 3 updates.
 for recipe in sst2:classify stsb:regress mnli:pair; do
-  build/gyre plan "${recipe#*:}" --config "tools/recipes/glue-${recipe%:*}.toml" --pretrained-model run/ --max-length 16 --epoch-items 70 \
+  build/gyre plan "${recipe#*:}" --config tools/recipes/glue.toml --preset "glue-${recipe%:*}" --pretrained-model run/ --max-length 16 --epoch-items 70 \
     --ranks 1 --gflops 10 --memory-gb 5 --json > plan.json
   check "the plan of ${recipe%:*}" grep -q '"run":{"updates":9,' plan.json
 done
 
 for recipe in mrpc:pair sst2:classify stsb:regress qnli:pair qqp:pair mnli:pair; do
-  rejects 1 'missing.tsv' tune "${recipe#*:}" --config "tools/recipes/glue-${recipe%:*}.toml" --train-sets missing.tsv
+  rejects 1 'missing.tsv' tune "${recipe#*:}" --config tools/recipes/glue.toml --preset "glue-${recipe%:*}" --train-sets missing.tsv
 done
 [ ! -e bad/checkpoints/last ] || fail "a wrong call trained"

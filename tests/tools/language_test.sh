@@ -12,7 +12,7 @@ small="--layers 1 --dim-emb 32 --transformer-dim-ffn 32 --max-length 32 --quiet"
 final() { sed -n 's/.*"event":"valid".*"loss":\([0-9.]*\).*/\1/p' "$1/metrics.jsonl" | tail -n 1; }
 
 build/gyre vocab --input books.txt --type wordpiece --size 300 --output vocab.txt
-mpirun -n 2 build/gyre train mlm --config tools/recipes/mlm-small-rope.toml --train-sets books.txt --vocab vocab.txt --model run/ \
+mpirun -n 2 build/gyre train mlm --config tools/recipes/mlm-small.toml --train-sets books.txt --vocab vocab.txt --model run/ \
   $small --after 20u --save-freq 10u --valid-freq 10u --precision fp32
 tail -n 1 run/metrics.jsonl | contains '"event":"end".*"updates":20' || fail "the end of the run: $(tail -n 1 run/metrics.jsonl)"
 contains '"event":"valid","updates":10,"loss":[0-9.]+,"accuracy":[0-9.]+,"cross-entropy":[0-9.]+,"perplexity":' < run/metrics.jsonl \

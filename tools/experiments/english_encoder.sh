@@ -18,7 +18,7 @@ run=$output/english-encoder
 
 "$here/books_data.sh" "$text" "$output" "${PIECES:-8000}"
 "$here/../scripts/mpirun.sh" -n "${RANKS:-2}" "$gyre" train mlm \
-  --config "$here/../recipes/mlm-small-rope.toml" "$here/mlm_long.toml" \
+  --config "$here/../recipes/mlm-small.toml" "$here/mlm_long.toml" \
   --train-sets "$output/text.tok" --vocab "$output/vocab.txt" --model "$run" "$@"
 license=()
 if [ -n "${LICENSE-}" ]; then license=(--license "$LICENSE"); fi

@@ -41,7 +41,7 @@ for task in ${TASKS:-sst2 mrpc stsb qnli}; do
         run=$output/$task-$weights-$rate-$seed
         start=()
         if [ "$weights" = scratch ]; then start=(--from-scratch); fi
-        "$gyre" train "$(command_of "$task")" --config "$here/../recipes/glue-$task.toml" --pretrained-model "$pretrained" \
+        "$gyre" train "$(command_of "$task")" --config "$here/../recipes/glue.toml" --preset "glue-$task" --pretrained-model "$pretrained" \
           "${start[@]}" --train-sets "$training" --valid-sets "$validation" --learn-rate "$rate" --seed "$seed" --model "$run" \
           "${options[@]}" --quiet
         best=$(sed -n "s/.*\"event\":\"end\".*\"best\":{.*\"$(metric_of "$task")\":\([0-9.e-]*\).*/\1/p" "$run/metrics.jsonl" | tail -n 1)

@@ -17,13 +17,22 @@ shift 2
 gyre=${GYRE:-build/gyre}
 ranks=${RANKS:-2}
 
+position_options() {
+  case $1 in
+    rope) echo --position rope ;;
+    learned) echo --position learned --max-positions 512 ;;
+    sinusoidal) echo --position sinusoidal --max-positions 512 --scale-embedding ;;
+  esac
+}
+
 "$here/books_data.sh" "$text" "$output" "${PIECES:-8000}"
 runs=()
 for seed in ${SEEDS:-1 2}; do
   for position in ${POSITIONS:-rope learned sinusoidal}; do
     run=$output/$position-$seed
+    read -ra options <<< "$(position_options "$position")"
     "$here/../scripts/mpirun.sh" -n "$ranks" "$gyre" train mlm \
-      --config "$here/../recipes/mlm-small-$position.toml" "$here/mlm_long.toml" \
+      --config "$here/../recipes/mlm-small.toml" "$here/mlm_long.toml" "${options[@]}" \
       --train-sets "$output/text.tok" --vocab "$output/vocab.txt" --model "$run" --seed "$seed" "$@"
     runs+=("$run")
   done

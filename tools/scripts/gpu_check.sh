@@ -157,7 +157,7 @@ masked_language() {
   local precision run losses first last what=
   for precision in fp32 bf16; do
     for run in one two; do
-      within "$gyre" train mlm --config "$root/tools/recipes/mlm-small-rope.toml" --device "$device" --precision $precision \
+      within "$gyre" train mlm --config "$root/tools/recipes/mlm-small.toml" --device "$device" --precision $precision \
         --train-sets "$work/train.tok" --vocab "$work/vocab.txt" --model "$work/mlm-$precision-$run" --across-documents \
         --transformer-dropout 0.1 --lr-warmup 100 --total-updates 300 --after 300u --save-freq 300u --valid-freq 300u --disp-freq 10u
     done

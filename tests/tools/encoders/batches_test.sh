@@ -2,7 +2,7 @@
 # Tests gyre inspect batches from outside: the file, the options that it reads, and the runs that it follows.
 . "$(dirname "$0")/../lib.sh"
 small_books
-recipe="--config $ROOT/tools/recipes/mlm-small-learned.toml --vocab vocab.txt --max-length 32 --mini-batch 4"
+recipe="--config $ROOT/tools/recipes/mlm-small.toml --position learned --vocab vocab.txt --max-length 32 --mini-batch 4"
 batches() { "$GYRE" inspect batches "$@" --quiet; }
 
 batches $recipe --train-sets books.txt --updates 3 --output text.st > text.out

@@ -8,7 +8,7 @@ export_to() { "$GYRE" export --to hf "$@" 2> export.log || { cat export.log >&2;
 has() { contains "$2" < "$1/README.md" || fail "no /$2/ in $(cat "$1/README.md")"; }
 has_not() { contains "$2" < "$1/README.md" && fail "/$2/ in $1/README.md: $(cat matches.txt)"; true; }
 
-"$GYRE" train mlm --config "$ROOT/tools/recipes/mlm-small-rope.toml" --train-sets "$work/books.tok" --vocab "$work/vocab.txt" \
+"$GYRE" train mlm --config "$ROOT/tools/recipes/mlm-small.toml" --train-sets "$work/books.tok" --vocab "$work/vocab.txt" \
   --model "$work/little" --max-length 32 --mini-batch 4 $small --after 12u --save-freq 4u --valid-freq 4u --keep-last 3
 export_to --model little --output hf
 same "metadata without claims" "$(awk '$0 == "---" { n++; next } n == 1' hf/README.md | paste -sd' ')" \

@@ -30,8 +30,9 @@ peer=$output/transformers-$updates
 "$here/../../experiments/books_data.sh" "$text" "$output" "${PIECES:-8000}"
 # Lets OpenBLAS and oneDNN choose their kernels for this CPU.
 run() { env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE OMP_NUM_THREADS=1 "$@"; }
-options=(--config "$here/../../recipes/mlm-small-$position.toml" --train-sets "$output/text.tok" --vocab "$output/vocab.txt"
-  --precision fp32 --threads 1 "$@")
+options=(--config "$here/../../recipes/mlm-small.toml" --position "$position" --train-sets "$output/text.tok"
+  --vocab "$output/vocab.txt" --precision fp32 --threads 1 "$@")
+if [ "$position" != rope ]; then options+=(--max-positions 512); fi
 
 # The first update of this run has a learning rate of 0, so its weights are the initial ones.
 if [ ! -e "$output/initial/config.json" ]; then

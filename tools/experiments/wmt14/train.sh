@@ -1,6 +1,6 @@
 # Stage train: trains, or continues the run in its folder (sourced by wmt14.sh).
 
-recipe() { echo "$root/tools/recipes/wmt14-$size-$position.toml"; }
+recipe() { echo "$root/tools/recipes/wmt14-$size.toml"; }
 uses_ema() { if [ "$average" = ema ]; then echo yes; else echo no; fi; }
 
 # --keep-last, if the recipe keeps too few checkpoints for the average. Five more are kept, because the best checkpoint
@@ -22,7 +22,7 @@ stage_train() {
   if [ "$average" = ema ]; then options+=(--ema 0.999); fi
   if [ "$device" != cpu ]; then options+=(--device "$device"); fi
   keep_other_run
-  set -- "${launcher[@]}" "$gyre" train nmt --config "$(recipe)" --train-sets store/train.tok \
+  set -- "${launcher[@]}" "$gyre" train nmt --config "$(recipe)" --position "$position" --train-sets store/train.tok \
     --valid-sets store/valid.tok --vocab $vocabulary --model train "${options[@]}" "${train_options[@]}"
   record "$@"
   "$@" || fail "training ended with status $?; the same call continues it"
