@@ -52,26 +52,19 @@ struct PackedTiles {
 
   void add(int64_t queries, int64_t keys) {
     const int64_t strips = divide_up(std::max(queries, keys), kStripRows);
-    ++waiting_[strips];
+    ++waiting_[size_t(strips)];
     pairs += double(divide_up(queries, kStripRows) * divide_up(keys, kStripRows)) / double(kStrips * kStrips);
   }
-  // Packs as pack_segments() of core/cuda/attention/attention_work.cu does.
   int64_t blocks() const {
-    int64_t blocks = 0, left_over[kStrips + 1];
-    std::copy(waiting_, waiting_ + kStrips + 1, left_over);
-    for (int64_t most = kStrips; most > 0; --most) {
-      for (; left_over[most] > 0; ++blocks) {
-        int64_t left = kStrips;
-        for (int64_t strips = most; strips > 0; --strips)
-          for (; strips <= left && left_over[strips] > 0; left -= strips) --left_over[strips];
-      }
-    }
+    int64_t blocks = 0;
+    pack_segments(
+        waiting_, [](int) {}, [&](int) { ++blocks; });
     return blocks;
   }
 
  private:
-  static constexpr int64_t kStrips = kTileRows / kStripRows;
-  int64_t waiting_[kStrips + 1] = {};  // segments by their number of strips
+  static constexpr int64_t kStrips = kWarpsOfBlock;
+  WaitingSegments waiting_{};
 };
 
 struct AllTiles {

@@ -4,12 +4,13 @@
 #include <vector>
 
 #include "gyre/core/cuda/attention/attention_call.h"
+#include "gyre/core/kernels/attention_blocks.h"
 
 namespace gyre::cuda {
 namespace {
 
 constexpr int64_t kInts = sizeof(AttentionWork) / sizeof(int32_t);
-constexpr int kWarpsOfBlock = kTileRows / kStripRows;
+static_assert(kWarpsOfBlock == kTileRows / kStripRows);
 using Items = std::vector<AttentionWork>;
 
 AttentionWork work_of(const Segments& rows, const Segments& others, int s, int begin) {
@@ -30,27 +31,23 @@ Items list_tiles(const Segments& rows, const Segments& others, int tile, Segment
   return items;
 }
 
-// Fills each block with the segment that needs the most warps, then with the largest ones that still fit.
-Items pack_segments(const Segments& queries, const Segments& keys) {
-  std::vector<int> waiting[kWarpsOfBlock + 1];  // segments by their number of warps
+Items list_packed(const Segments& queries, const Segments& keys) {
+  std::vector<int> segments[kWarpsOfBlock + 1];  // by their number of warps
   for (int s = queries.count() - 1; s >= 0; --s) {
     const int longest = std::max(queries.length(s), keys.length(s));
-    if (fits(queries, keys, s, kTileRows)) waiting[divide_up(longest, kStripRows)].push_back(s);
+    if (fits(queries, keys, s, kTileRows)) segments[divide_up(longest, kStripRows)].push_back(s);
   }
+  WaitingSegments waiting{};
+  for (size_t warps = 1; warps < waiting.size(); ++warps) waiting[warps] = int64_t(segments[warps].size());
   Items items;
   const auto place = [&](int warps) {
     const int begin = int(items.size()) % kWarpsOfBlock * kStripRows;
-    items.insert(items.end(), size_t(warps), work_of(queries, keys, waiting[warps].back(), begin));
-    waiting[warps].pop_back();
+    items.insert(items.end(), size_t(warps), work_of(queries, keys, segments[warps].back(), begin));
+    segments[warps].pop_back();
   };
-  for (int most = kWarpsOfBlock; most > 0; --most) {
-    while (!waiting[most].empty()) {
-      int left = kWarpsOfBlock;
-      for (int warps = most; warps > 0 && left > 0; --warps)
-        for (; warps <= left && !waiting[warps].empty(); left -= warps) place(warps);
-      for (; left > 0; --left) items.push_back({0, 0, 0, 0, (kWarpsOfBlock - left) * kStripRows});
-    }
-  }
+  pack_segments(waiting, place, [&](int left) {
+    for (; left > 0; --left) items.push_back({0, 0, 0, 0, (kWarpsOfBlock - left) * kStripRows});
+  });
   return items;
 }
 
@@ -113,7 +110,7 @@ WorkList attention_work(Context& context, const Segments& rows, const Segments& 
 
 WorkList packed_work(Context& context, const Segments& queries, const Segments& keys) {
   const WorkList warps =
-      work_lists().get(context, queries, keys, 0, SegmentFilter::all, [&] { return pack_segments(queries, keys); });
+      work_lists().get(context, queries, keys, 0, SegmentFilter::all, [&] { return list_packed(queries, keys); });
   return {warps.items, warps.count / kWarpsOfBlock};
 }
 
