@@ -106,7 +106,7 @@ finds '^warning: overlap: test set: 1 of 1 document \(100 %\) share 13 words or 
 finds '^Tokens of a document +median'
 "$GYRE" data build --vocab bytes.vocab --source books.txt --documents blank-line --output books.tok 2> log
 for sets in "books.tok" "books.txt --valid-sets books.tok"; do
-  rejects 1 'books.tok: expected text, got a token store: documents are checked in the text' \
+  rejects 1 'books.tok: expected text, got a token store; give the text that it was built from' \
     "$GYRE" data check --train-sets $sets --vocab bytes.vocab
 done
 "$GYRE" data check --train-sets books.txt --documents blank-line --json > found.json
