@@ -458,7 +458,8 @@ void TextInput::recognize() {
 }
 
 void TextInput::require_documents() const {
-  require(kind_ != TextKind::token_store, "[data] ", name_, ": expected text, got a token store; give the text that it was built from");
+  require(kind_ != TextKind::token_store, "[data] ", name_,
+          ": expected text, got a token store; give the text that it was built from");
   require(kind_ != TextKind::json, "[text] ", name_, ": is ", json_);
 }
 
