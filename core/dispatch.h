@@ -10,7 +10,7 @@ namespace gyre {
 template <class F>
 auto dispatch_float(const Tensor& t, F&& f) {
   if (t.dtype() == DType::f32) return f(float{});
-  require(t.dtype() == DType::f64, "[dtype] expected f32 or f64, got ", dtype_name(t.dtype()));
+  require(t.dtype() == DType::f64, "[dtype] expected f32 or f64, got ", t.dtype());
   return f(double{});
 }
 

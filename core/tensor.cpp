@@ -18,13 +18,13 @@ template <class F>
 void with_floats(const Tensor& t, F&& f) {
   if (t.dtype() == DType::f32) return f(float{});
   if (t.dtype() == DType::f64) return f(double{});
-  require(t.dtype() == DType::bf16, "[tensor] conversion from or to ", dtype_name(t.dtype()), " is not supported");
+  require(t.dtype() == DType::bf16, "[tensor] conversion from or to ", t.dtype(), " is not supported");
   f(bfloat16{});
 }
 
 }  // namespace
 
-std::string_view dtype_name(DType dtype) {
+std::string_view to_string(DType dtype) {
   switch (dtype) {
     case DType::f32:
       return "f32";
@@ -162,7 +162,7 @@ void Tensor::zero() const {
 
 void Tensor::copy_from(const Tensor& source) const {
   require(shape_ == source.shape_ && dtype_ == source.dtype_, "[tensor] cannot copy ", source.shape_, " ",
-          dtype_name(source.dtype_), " to ", shape_, " ", dtype_name(dtype_));
+          source.dtype_, " to ", shape_, " ", dtype_);
   if (bytes() == 0) return;
   if (device_ == kVirtualGpu || source.device_ == kVirtualGpu)
     return virtual_copy(data_, device_, source.device_, bytes());
@@ -172,9 +172,7 @@ void Tensor::copy_from(const Tensor& source) const {
   std::memcpy(data_, source.data_, bytes());
 }
 
-void Tensor::wrong_dtype(DType wanted) const {
-  throw Error("[tensor] expected ", dtype_name(wanted), ", got ", dtype_name(dtype_));
-}
+void Tensor::wrong_dtype(DType wanted) const { throw Error("[tensor] expected ", wanted, ", got ", dtype_); }
 
 void Tensor::not_on_cpu() const { throw Error("[tensor] expected a tensor on the CPU, got one on ", device_); }
 

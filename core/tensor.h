@@ -20,7 +20,7 @@
 namespace gyre {
 
 enum class DType : uint8_t { f32, f64, bf16, i32 };
-std::string_view dtype_name(DType dtype);
+std::string_view to_string(DType dtype);
 size_t dtype_bytes(DType dtype);
 
 template <class T>

@@ -94,8 +94,7 @@ std::vector<GradcheckResult> compare(const PerturbedFunction& f, const std::vect
 
 // Fills in the dtype's default step and tolerance where the options give none.
 GradcheckOptions resolved(GradcheckOptions options, DType dtype) {
-  require(dtype == DType::f32 || dtype == DType::f64, "[gradcheck] gradients must be f32 or f64, got ",
-          dtype_name(dtype));
+  require(dtype == DType::f32 || dtype == DType::f64, "[gradcheck] gradients must be f32 or f64, got ", dtype);
   if (options.step == 0) options.step = gradcheck_step(dtype);
   if (options.tolerance == 0) options.tolerance = gradcheck_tolerance(dtype);
   return options;
@@ -123,7 +122,7 @@ PerturbedFunction perturbed(Kernels& kernels, const ParameterFunction& f, Tape::
   PerturbedFunction perturbed;
   for (const Parameter& p : f.parameters) {
     require(p.value.dtype() == DType::f64, "[gradcheck] parameter ", p.name, " must be f64 to be perturbed, got ",
-            dtype_name(p.value.dtype()));
+            p.value.dtype());
     if (p.trainable) perturbed.inputs.push_back({p.name, p.value});
   }
   perturbed.evaluate = [&kernels, &f, tape_options] {
@@ -171,7 +170,7 @@ std::vector<GradcheckResult> gradcheck(Kernels& kernels, const TapeFunction& f, 
   std::vector<NamedInput> rounded;
   for (const NamedInput& input : inputs) {
     require(input.value.dtype() == DType::f64, "[gradcheck] input ", input.name, " must be f64, got ",
-            dtype_name(input.value.dtype()));
+            input.value.dtype());
     rounded.push_back({input.name, input.value.to(dtype).to(DType::f64)});
     perturbed.inputs.push_back({input.name, rounded.back().value.clone().to(kernels.device())});
   }

@@ -56,7 +56,7 @@ struct ActivationOp final : Op {
     return "";
   }
   Activation kind = Activation::relu;
-  std::string_view name() const override { return activation_name(kind); }
+  std::string_view name() const override { return to_string(kind); }
   void backward(Backward& b) override { b.kernels().activation_backward(b.dinput(0), b.doutput(), b.input(0), kind); }
 };
 
@@ -69,7 +69,7 @@ struct GatedActivation final : Op {
   }
   Activation kind = Activation::silu;
   std::string_view name() const override { return "gated_activation"; }
-  void describe(OpMetadata& metadata) const override { metadata.attribute("act", activation_name(kind)); }
+  void describe(OpMetadata& metadata) const override { metadata.attribute("act", to_string(kind)); }
   void backward(Backward& b) override {
     b.kernels().gated_activation_backward(b.dinput(0), b.doutput(), b.input(0), kind);
   }

@@ -56,8 +56,7 @@ Var linear_activation(const Var& x, const Var& w, const Var& bias, Activation ki
           "[linear_activation] expected x(n,d) and w(o,d), got ", x.shape(), " and ", w.shape());
   require(!bias || bias.shape() == Shape{w.shape()[0]}, "[linear_activation] the bias must be (", w.shape()[0],
           "), got ", bias.shape());
-  require(!name_with(kind).empty(), "[linear_activation] expected relu, gelu, tanh, silu or gelu_tanh, got ",
-          activation_name(kind));
+  require(!name_with(kind).empty(), "[linear_activation] expected relu, gelu, tanh, silu or gelu_tanh, got ", kind);
   auto op = std::make_unique<LinearActivation>();
   op->kind = kind;
   op->mask = x.tape().next_dropout("linear_activation", rate);

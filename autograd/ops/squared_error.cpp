@@ -27,7 +27,7 @@ LossResult squared_error(const Var& predictions, const Tensor& targets) {
   require(shape.rank() == 1 || (shape.rank() == 2 && shape[1] == 1),
           "[squared_error] predictions must be (n) or (n,1), got ", shape);
   require(targets.size() == shape[0], "[squared_error] expected ", shape[0], " targets, got ", targets.size());
-  require(targets.dtype() == DType::f32, "[squared_error] targets must be f32, got ", dtype_name(targets.dtype()));
+  require(targets.dtype() == DType::f32, "[squared_error] targets must be f32, got ", targets.dtype());
   auto op = std::make_unique<SquaredError>();
   op->targets = targets;
   const Tensor& x = predictions.value();

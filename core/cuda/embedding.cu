@@ -155,8 +155,8 @@ template <class F>
 void with_types(const Tensor& data, const Tensor& table, F&& f) {
   dispatch_data_type(data, [&]<class T>(T) {
     if (table.dtype() == dtype_of<Compute<T>>()) return f(T{}, Compute<T>{});
-    require(table.dtype() == dtype_of<T>(), "[cuda embedding] expected a table of ", dtype_name(dtype_of<Compute<T>>()),
-            " or ", dtype_name(dtype_of<T>()), ", got ", dtype_name(table.dtype()));
+    require(table.dtype() == dtype_of<T>(), "[cuda embedding] expected a table of ", dtype_of<Compute<T>>(), " or ",
+            dtype_of<T>(), ", got ", table.dtype());
     f(T{}, T{});
   });
 }

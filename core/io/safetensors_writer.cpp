@@ -47,7 +47,7 @@ void SafetensorsWriter::write(const Tensor& tensor) {
   require(written_ < plan_.size(), "[safetensors] ", path_.string(), ": expected at most ", written_, " tensors");
   const auto& [name, dtype, shape] = plan_[written_];
   require(tensor.dtype() == dtype && tensor.shape() == shape, "[safetensors] ", path_.string(), ": tensor ", name,
-          ": expected ", dtype_name(dtype), " ", shape, ", got ", dtype_name(tensor.dtype()), " ", tensor.shape());
+          ": expected ", dtype, " ", shape, ", got ", tensor.dtype(), " ", tensor.shape());
   ++written_;
   file_.write(tensor.to_cpu().raw(), tensor.bytes());
 }

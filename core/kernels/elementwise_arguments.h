@@ -11,7 +11,7 @@ namespace gyre {
 // silu: x / (1 + exp(-x)). The last three are positive feature maps of linear attention:
 //   elu_plus_one: x + 1 for x > 0, else exp(x)    relu_plus: max(x, 0) + 0.001    bounded_exp: exp(min(x, 60))
 enum class Activation : uint8_t { relu, gelu, tanh, silu, gelu_tanh, elu_plus_one, relu_plus, bounded_exp };
-constexpr std::string_view activation_name(Activation kind) {
+constexpr std::string_view to_string(Activation kind) {
   switch (kind) {
     case Activation::relu:
       return "relu";

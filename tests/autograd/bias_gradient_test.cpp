@@ -148,7 +148,7 @@ TEST_CASE("layer norm on a CPU sums the gradient of a bias to the same bits as t
     for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
       for (const double rate : {0.0, 0.1}) {
         CAPTURE(kernels->name());
-        CAPTURE(dtype_name(dtype));
+        CAPTURE(to_string(dtype));
         CAPTURE(rate);
         const DType exact = statistics_dtype(dtype);
         const Tensor dy = random_tensor({kManyRows, kColumns}, 1).to(dtype),

@@ -83,7 +83,7 @@ bool is_rounding_error(const Comparison& c, DType dtype, double tolerance) {
 
 void check_row(Kernels& gpu, const OpCase& fixed, uint64_t seed, DType dtype, double tolerance) {
   constexpr uint64_t kDraws = 3;
-  CAPTURE(dtype_name(dtype));
+  CAPTURE(to_string(dtype));
   Comparison result = compare(gpu, fixed, seed, dtype);
   for (uint64_t draw = 1; draw < kDraws && is_rounding_error(result, dtype, tolerance); ++draw) {
     MESSAGE(fixed.name, " is compared with other inputs: the gradient of its frequencies differs by ",

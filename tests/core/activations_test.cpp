@@ -31,8 +31,8 @@ void for_each_row(Kernels& kernels, F&& f) {
   for (const Activation kind : kActivations) {
     for (const DType type : kTypes) {
       CAPTURE(kernels.name());
-      CAPTURE(activation_name(kind));
-      CAPTURE(dtype_name(type));
+      CAPTURE(to_string(kind));
+      CAPTURE(to_string(type));
       std::vector<float> x(33);
       for (size_t i = 0; i < x.size(); ++i) x[i] = i % 5 == 2 ? kNan : float(i) / 4 - 4;
       f(kind, type, x);

@@ -75,7 +75,7 @@ void check_linear_layer(Kernels& kernels, int64_t n, int64_t d, int64_t o, DType
   CAPTURE(n);
   CAPTURE(d);
   CAPTURE(o);
-  CAPTURE(dtype_name(other));
+  CAPTURE(to_string(other));
   const Tensor x = normal_numbers({n, d}, DType::bf16, 0);
   const Tensor dy = normal_numbers({n, o}, other, 1);
   const Tensor w = normal_numbers({o, d}, other, 2);

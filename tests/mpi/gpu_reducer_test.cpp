@@ -118,7 +118,7 @@ TEST_CASE("ranks on GPUs add gradients to the bits of ranks on CPUs, for any com
   for (const DType comm_dtype : {DType::f32, DType::bf16}) {
     for (const int zero : {0, 1, 2}) {
       for (const double bucket_mb : {0.02, 100.0}) {
-        CAPTURE(dtype_name(comm_dtype));
+        CAPTURE(to_string(comm_dtype));
         CAPTURE(zero);
         const bool sharded = zero >= 1;
         const ReducerOptions options{.bucket_mb = bucket_mb,
@@ -161,7 +161,7 @@ TEST_CASE("ranks on GPUs exchange gradients in memory for one bucket") {
       const size_t before = cuda_memory_stats(index).peak_bytes;
       reduce(reducer);
       const auto taken = double(cuda_memory_stats(index).peak_bytes - before);
-      CAPTURE(dtype_name(comm_dtype));
+      CAPTURE(to_string(comm_dtype));
       CAPTURE(sharded);
       const bool in_place = comm_dtype == DType::f32 && !sharded;
       CHECK(taken >= (in_place ? 0 : 0.5 * kBucket));

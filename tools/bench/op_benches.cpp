@@ -66,8 +66,7 @@ void Rows::add_products() {
   add_linear(d_, 3 * d_);
   add_linear(d_, d_);
   add_linear(f_, d_);
-  add(concat("linear_", activation_name(s_.activation)), concat(n_, " x ", d_, " x ", f_),
-      {{{n_, d_}}, {{f_, d_}, true}, {{f_}, true}},
+  add(concat("linear_", s_.activation), concat(n_, " x ", d_, " x ", f_), {{{n_, d_}}, {{f_, d_}, true}, {{f_}, true}},
       [kind = s_.activation](Tape&, const Vars& v) { return linear_activation(v[0], v[1], v[2], kind); });
   const Tensor targets = random_ids(s_.loss_rows, s_.vocabulary);
   add("linear_cross_entropy", concat(s_.loss_rows, " x ", d_, " x ", s_.vocabulary),
@@ -101,9 +100,9 @@ void Rows::add_elementwise() {
   add("layer_norm", rows_of_d_, {{{n_, d_}}, {{d_}, true}, {{d_}, true}}, [](Tape&, const Vars& v) {
     return layer_norm(v[0], v[1], v[2]);
   }).data = (2 + 3) * nd_;
-  add(std::string(activation_name(s_.activation)), rows_of_f_, {{{n_, f_}}},
-      [kind = s_.activation](Tape&, const Vars& v) { return activation(v[0], kind); })
-      .data = (2 + 3) * nf_;
+  add(std::string(to_string(s_.activation)), rows_of_f_, {{{n_, f_}}}, [kind = s_.activation](Tape&, const Vars& v) {
+    return activation(v[0], kind);
+  }).data = (2 + 3) * nf_;
   add("dropout", rows_of_d_, {{{n_, d_}}}, [](Tape&, const Vars& v) { return dropout(v[0], kDropout); }).data =
       (2 + 2) * nd_;
   add("residual_dropout", rows_of_d_, {{{n_, d_}}, {{n_, d_}}}, [](Tape&, const Vars& v) {

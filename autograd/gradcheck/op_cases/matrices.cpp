@@ -26,7 +26,7 @@ OpCase linear_activation_case(const std::string& variant, int64_t n, int64_t d, 
   std::vector<Input> inputs{{"x", {n, d}}, parameter("w", {o, d}, 1 / std::sqrt(double(d)))};
   if (bias) inputs.push_back(parameter("bias", {o}));
   OpCase row = make_case(
-      concat("linear_", activation_name(kind), "/", variant), inputs,
+      concat("linear_", kind, "/", variant), inputs,
       [=](Tape&, const Vars& in) { return linear_activation(in[0], in[1], bias ? in[2] : Var(), kind, rate); },
       [=](const Values& in) {
         const Value sums = bias ? reference::linear(in[0], in[1], in[2]) : reference::linear(in[0], in[1]);
@@ -73,7 +73,7 @@ void add_linear(std::vector<OpCase>& rows) {
 
 OpCase activation_case(Activation kind) {
   OpCase row = make_case(
-      std::string(activation_name(kind)), {{"x", {150, 129}, 2}},
+      std::string(to_string(kind)), {{"x", {150, 129}, 2}},
       [=](Tape&, const Vars& in) { return activation(in[0], kind); },
       [=](const Values& in) { return reference::activation(in[0], kind); });
   // A difference across relu's kink is not a derivative: keep the elements away from 0.
@@ -83,7 +83,7 @@ OpCase activation_case(Activation kind) {
 
 OpCase gated_activation_case(const std::string& variant, int64_t n, int64_t f, Activation kind) {
   return make_case(
-      concat("gated_activation/", variant, "-", activation_name(kind)), {{"x", {n, 2 * f}, 2}},
+      concat("gated_activation/", variant, "-", kind), {{"x", {n, 2 * f}, 2}},
       [=](Tape&, const Vars& in) { return gated_activation(in[0], kind); },
       [=](const Values& in) { return reference::gated_activation(in[0], kind); });
 }

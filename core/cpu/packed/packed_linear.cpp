@@ -112,8 +112,8 @@ PackedWeight packed(const Tensor& w, Precision precision) {
 }  // namespace
 
 PackedWeight CpuKernels::pack_weight(const Tensor& w, Precision precision) {
-  require(w.shape().rank() == 2 && w.dtype() == DType::f32, "[packed weight] expected f32 (o,d), got ",
-          dtype_name(w.dtype()), " ", w.shape());
+  require(w.shape().rank() == 2 && w.dtype() == DType::f32, "[packed weight] expected f32 (o,d), got ", w.dtype(), " ",
+          w.shape());
   if (precision == Precision::fp32) return packed<float>(w, precision);
   if (precision == Precision::bf16) return packed<bfloat16>(w, precision);
   require(precision == Precision::int8, "[packed weight] expected fp32, bf16 or int8");

@@ -9,8 +9,8 @@
 namespace gyre::cuda {
 Tensor in_type(Context& context, const Tensor& t, DType dtype) {
   if (t.dtype() == dtype) return t;
-  require(t.dtype() == DType::f32 && dtype == DType::bf16, "[cuda linear] cannot use ", dtype_name(t.dtype()), " with ",
-          dtype_name(dtype), " data");
+  require(t.dtype() == DType::f32 && dtype == DType::bf16, "[cuda linear] cannot use ", t.dtype(), " with ", dtype,
+          " data");
   const Tensor rounded = context.empty(t.shape(), dtype);
   round_to_bf16(context, rounded, t);
   return rounded;

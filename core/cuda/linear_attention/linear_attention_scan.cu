@@ -27,8 +27,8 @@ struct Operand {
         stride(rows ? rows.cols() : 0),
         width(rows ? int(rows.cols() / heads) : 1) {
     const bool fits = !rows || rows.dtype() == dtype_of<T>() || (is_bf16 && dtype_of<T>() == DType::f32);
-    require(fits, "[linear_attention_scan] expected rows that go with ", dtype_name(dtype_of<T>()), ", got ",
-            rows ? dtype_name(rows.dtype()) : "");
+    require(fits, "[linear_attention_scan] expected rows that go with ", dtype_of<T>(), ", got ",
+            rows ? to_string(rows.dtype()) : "");
   }
 
   __device__ T at(int64_t row, int head, int f) const {

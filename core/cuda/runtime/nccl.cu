@@ -68,7 +68,7 @@ class NcclCollectives final : public GpuCollectives {
 
   void all_reduce(const Tensor& values) override {
     const DType dtype = values.dtype();
-    require(dtype == DType::f32 || dtype == DType::f64, "[nccl] expected f32 or f64 to add, got ", dtype_name(dtype));
+    require(dtype == DType::f32 || dtype == DType::f64, "[nccl] expected f32 or f64 to add, got ", dtype);
     nccl_.check(nccl_.all_reduce(values.raw(), values.raw(), size_t(values.size()),
                                  dtype == DType::f32 ? kNcclFloat32 : kNcclFloat64, kNcclSum, communicator_, stream_),
                 "ncclAllReduce");

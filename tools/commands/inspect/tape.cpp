@@ -213,7 +213,7 @@ class Writer {
     for (const auto& [name, value] : row.attributes)
       attributes += (attributes.empty() ? "" : ", ") + name + " " + value;
     std::string lines = fmt::format("<B>{}</B> #{}<BR/>{} {}, {}", dot_escaped(row.op), row.id, to_string(row.shape),
-                                    dtype_name(row.dtype), human_bytes(double(row.output_bytes)));
+                                    to_string(row.dtype), human_bytes(double(row.output_bytes)));
     for (const std::string& line : {attributes, cost})
       if (!line.empty()) lines += "<BR/>" + dot_escaped(line);
     const double darkness = max_work_ > 0 ? work(row) / max_work_ : 0;

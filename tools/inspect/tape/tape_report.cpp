@@ -44,7 +44,7 @@ Json to_json(const BackwardStep& step) {
 Json tensor_json(const Shape& shape, DType dtype, const TensorStats& stats) {
   const bool has_range = stats.min <= stats.max;
   return {{"shape", shape_json(shape)},
-          {"dtype", dtype_name(dtype)},
+          {"dtype", to_string(dtype)},
           {"min", has_range ? Json(stats.min) : Json()},
           {"max", has_range ? Json(stats.max) : Json()},
           {"norm", stats.norm},
@@ -68,7 +68,7 @@ Json to_json(const TapeRow& row) {
   for (const SavedTensor& s : row.saved)
     saved.push_back({{"name", s.name},
                      {"shape", shape_json(s.shape)},
-                     {"dtype", dtype_name(s.dtype)},
+                     {"dtype", to_string(s.dtype)},
                      {"bytes", s.bytes},
                      {"holder", s.holder}});
   Json summary{{"id", row.id}, {"module", row.module}, {"op", row.op}};
@@ -76,7 +76,7 @@ Json to_json(const TapeRow& row) {
   summary.update({{"attributes", attributes},
                   {"inputs", inputs},
                   {"shape", shape_json(row.shape)},
-                  {"dtype", dtype_name(row.dtype)},
+                  {"dtype", to_string(row.dtype)},
                   {"saved", saved},
                   {"output_bytes", row.output_bytes},
                   {"saved_bytes", row.saved_bytes},
