@@ -124,11 +124,14 @@ bool is_only_process(const std::string& command) {
   return false;
 }
 
-// The options that a command needs, for those who give their values without names. Empty if it needs none.
-std::string required_options(const CommandDescription& command) {
+// The options that a command needs beside the given words, for those who give their values without names. Empty if it
+// needs none.
+std::string required_options(const CommandDescription& command, const std::vector<std::string>& given) {
+  const auto is_given = [&](const std::string& name) { return std::count(given.begin(), given.end(), name) > 0; };
   std::vector<std::string> options;
   for (const OptionDescription& option : command.options) {
     if (!option.required || option.is_positional()) continue;
+    if (std::any_of(option.names.begin(), option.names.end(), is_given)) continue;
     options.push_back(option.name() + " " + (option.choices.size() == 1 ? option.choices.front() : option.unit));
   }
   return options.empty() ? "" : ": expected " + joined(options);
@@ -219,8 +222,10 @@ void Program::reject_unknown(const CLI::App& app) const {
   if (!options.empty()) throw UsageError(unknown_options(options, option_names(describe(app, ""))));
   if (!subcommands(app).empty()) throw unknown_subcommand(words.front(), app);
   const std::string option = option_before(words.front());
+  const std::string hint = explain_extra_value(option);
+  const auto given = option.empty() ? std::vector<std::string>{} : words_;
   throw UsageError("unexpected argument '", words.front(), "'",
-                   option.empty() ? required_options(describe(app, "")) : explain_extra_value(option));
+                   hint.empty() ? required_options(describe(app, ""), given) : hint);
 }
 
 // The option whose values a word of the command line follows.
