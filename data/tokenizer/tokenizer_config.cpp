@@ -154,6 +154,31 @@ std::optional<bool> find_flag_setting(const Json& config, const char* key, const
   return place->get<bool>();
 }
 
+Json named_special_tokens(const Json& config, const std::string& context) {
+  constexpr const char* kNames[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                    "pad_token", "cls_token", "mask_token"};
+  Json tokens = Json::array();
+  for (const char* name : kNames)
+    if (!find_token_setting(config, name, context).empty()) tokens.push_back(config[name]);
+  for (const auto& [key, token] : config.items())
+    if (key.ends_with("_token") && std::ranges::count(kNames, key) == 0 && (token.is_string() || token.is_object()))
+      tokens.push_back(token);
+  for (const Json& token : config.value("model_specific_special_tokens", Json::object())) tokens.push_back(token);
+  return tokens;
+}
+
+Json special_tokens(const Json& config, const std::string& context) {
+  Json tokens = named_special_tokens(config, context);
+  for (const char* key : {kExtra, kAdditional}) {
+    const Json more = config.value(key, Json());
+    require(more.is_null() || more.is_array() || more.is_object(), context, "tokenizer_config.json: expected ", key,
+            " to be a list of tokens, got ", cut_for_message(json_text(more)));
+    for (const Json& token : more) tokens.push_back(token);
+    if (more.is_array() && !more.empty()) break;
+  }
+  return tokens;
+}
+
 bool has_roformer_tokenizer(const Path& directory) {
   const auto config = find_tokenizer_config(directory);
   const auto name = config.find(kClass);

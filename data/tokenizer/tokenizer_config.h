@@ -35,6 +35,11 @@ bool lists_added_tokens(const Path& directory);
 std::string find_token_setting(const Json& config, const char* key, const std::string& context);
 std::optional<bool> find_flag_setting(const Json& config, const char* key, const std::string& context);
 
+// The special tokens that the settings name, as texts or as objects, in the order in which transformers 5 adds them:
+// those with names of their own after the usual ones, and then, for special_tokens, the others.
+Json named_special_tokens(const Json& config, const std::string& context);
+Json special_tokens(const Json& config, const std::string& context);
+
 // Whether the settings name RoFormerTokenizer, which splits Chinese text into words before it looks for pieces.
 // WordPiece does not.
 bool has_roformer_tokenizer(const Path& directory);

@@ -101,36 +101,16 @@ bool splits_special(const Json& config, const std::string& context) {
   return find_flag_setting(config, "split_special_tokens", context).value_or(false);
 }
 
-// The special tokens that the settings name, as texts or as objects, in the order in which transformers 5 adds them:
-// those with names of their own after the usual ones, and then the others.
-Json special_tokens(const Json& config, const std::string& context) {
-  constexpr const char* kNames[] = {"bos_token", "eos_token", "unk_token", "sep_token",
-                                    "pad_token", "cls_token", "mask_token"};
-  Json tokens = Json::array();
-  for (const char* name : kNames)
-    if (!find_token_setting(config, name, context).empty()) tokens.push_back(config[name]);
-  for (const auto& [key, token] : config.items())
-    if (key.ends_with("_token") && std::ranges::count(kNames, key) == 0 && (token.is_string() || token.is_object()))
-      tokens.push_back(token);
-  for (const Json& token : config.value("model_specific_special_tokens", Json::object())) tokens.push_back(token);
-  for (const char* key : {"extra_special_tokens", "additional_special_tokens"}) {
-    const Json more = config.value(key, Json());
-    require(more.is_null() || more.is_array() || more.is_object(), context, "tokenizer_config.json: expected ", key,
-            " to be a list of tokens, got ", cut_for_message(json_text(more)));
-    for (const Json& token : more) tokens.push_back(token);
-    if (more.is_array() && !more.empty()) break;
-  }
-  return tokens;
-}
-
 // Reads the tokenizer.json, with the added tokens of the settings that it does not have.
 TokenizerJson read_with_settings(const std::string& name, const std::string& text, const TokenizerSettings& settings) {
   const std::string context = concat("[vocabulary] ", name, ": ");
   const auto add = prefix_space_setting(settings.config, context);
+  const Json named = named_special_tokens(settings.config, context);
   return read_tokenizer_json(name, text,
                              {.add_prefix_space = add,
                               .added = settings.config.value("added_tokens_decoder", Json::object()),
                               .special = special_tokens(settings.config, context),
+                              .named = named.size(),
                               .splits_special = splits_special(settings.config, context)});
 }
 
@@ -162,6 +142,8 @@ struct JsonVocabulary::Parts {
     if (splits_special(settings.config, context)) identity += "\nsplit";
     for (size_t i = tokenizer->own_added; i < tokenizer->added.size(); ++i)
       identity += "\n" + tokenizer->added[i].content;
+    if (!tokenizer->normalizer.is_identity())
+      for (const std::string& token : tokenizer->renormalized) identity += "\nnormalized " + token;
     if (is_plain && settings.config.empty()) {
       content = text;
       return;

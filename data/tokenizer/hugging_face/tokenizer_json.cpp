@@ -337,19 +337,27 @@ class AddedTokensReader {
         continue;
       }
       part.expect(place->id == changed.id, "id", concat(place->id, ", as in tokenizer.json"), changed.id);
+      if (place->normalized != changed.normalized) tokenizer_.renormalized.push_back(changed.content);
+      place->normalized = changed.normalized;
       place->lstrip = changed.lstrip;
       place->rstrip = changed.rstrip;
       place->single_word = changed.single_word;
+      place->stays_text = changed.special;
     }
-    for (const IndexedJson& special : changes.special) add_special(special);
-    for (AddedToken& token : tokenizer_.added) token.stays_text = changes.splits_special && token.special;
+    for (size_t i = 0; i < changes.special.size(); ++i) add_special(changes.special[i], i < changes.named);
+    for (AddedToken& token : tokenizer_.added)
+      token.stays_text = changes.splits_special && (token.special || token.stays_text);
   }
 
  private:
-  void add_special(const IndexedJson& special) {
+  void add_special(const IndexedJson& special, bool is_named) {
     IndexedJson token = special.is_object() ? special : IndexedJson{{"content", special}, {"normalized", false}};
     const IndexedJson content = token.value("content", IndexedJson());
-    if (content.is_string() && find(content.get<std::string>()) != tokenizer_.added.end()) return;
+    const auto place = content.is_string() ? find(content.get<std::string>()) : tokenizer_.added.end();
+    if (place != tokenizer_.added.end()) {
+      place->stays_text |= is_named;
+      return;
+    }
     const int32_t known = content.is_string() ? tokenizer_.model->find(content.get<std::string>()) : -1;
     token["id"] = uint32_t(known >= 0 ? known : next_);
     JsonPart part(token, context_, "a special token of tokenizer_config.json");
@@ -442,6 +450,7 @@ TokenizerJson read_tokenizer_json(const std::string& name, std::string_view cont
                      .pre_tokenizer = std::move(pre_tokenizer),
                      .model = TokenModel::read(file.part("model"), has_bytes),
                      .added = {},
+                     .renormalized = {},
                      .around = read_post_processor(file.get("post_processor"), context),
                      .decoder = Decoder(file.get("decoder"), context, has_bytes),
                      .pieces = {},

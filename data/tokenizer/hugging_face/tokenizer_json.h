@@ -83,8 +83,10 @@ struct TokenizerJson {
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;
   std::unique_ptr<const TokenModel> model;
-  std::vector<AddedToken> added;  // tokens in the order in which they are sought
-  TextTemplate around;            // texts that the post-processor puts around a text
+  std::vector<AddedToken> added;  // in the order in which they are sought
+  // Added tokens that the changes seek in the normalized text instead of the text, or the other way round.
+  std::vector<std::string> renormalized;
+  TextTemplate around;  // what the post-processor puts around a text
   Decoder decoder;
   std::vector<std::string> pieces;  // pieces of the model and of added tokens, by id; empty for an id without a piece
   size_t own_added = 0, own_pieces = 0;  // counts of the file itself, without changes
@@ -95,11 +97,12 @@ struct TokenizerJson {
 // Changes that the settings beside a tokenizer.json make.
 struct TokenizerChanges {
   std::optional<bool> add_prefix_space{};  // replaces that of ByteLevel
-  // tokenizer_config.json's added_tokens_decoder: more added tokens by id, and the white space that those of
-  // tokenizer.json take along.
+  // tokenizer_config.json's added_tokens_decoder: more added tokens by id, and the flags of those of tokenizer.json,
+  // which it replaces.
   nlohmann::json added = nlohmann::json::object();
   // Special tokens, as texts or as objects. Those that are no piece of the model get the next ids.
   nlohmann::json special = nlohmann::json::array();
+  size_t named = 0;             // the first of `special` have names of their own
   bool splits_special = false;  // special tokens in a text are plain text
 };
 

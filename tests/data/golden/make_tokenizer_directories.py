@@ -48,6 +48,12 @@ def bpe_json():
                       "vocab": bpe_pieces("gpt"), "merges": [merge.split(" ") for merge in MERGES]}}
 
 
+def lower_json(normalized):
+    tokenizer = bpe_json()
+    tokenizer["added_tokens"].append({"id": len(bpe_pieces("gpt")), **token("HÉLLO", special=False, normalized=normalized)})
+    return {**tokenizer, "normalizer": {"type": "Lowercase"}}
+
+
 CASED = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None,
          "lowercase": False}
 BASES = {
@@ -56,6 +62,8 @@ BASES = {
     "cased.json": json.dumps(wordpiece_json(normalizer=CASED), ensure_ascii=False),
     "whitespace.json": json.dumps(wordpiece_json(pre_tokenizer={"type": "Whitespace"}), ensure_ascii=False),
     "bpe.json": json.dumps(bpe_json(), ensure_ascii=False),
+    "lower.json": json.dumps(lower_json(False), ensure_ascii=False),
+    "lower_normalized.json": json.dumps(lower_json(True), ensure_ascii=False),
     "gpt": json.dumps(bpe_pieces("gpt"), ensure_ascii=False),
     "roberta": json.dumps(bpe_pieces("roberta"), ensure_ascii=False),
     "merges": "#version: 0.2\n" + "".join(merge + "\n" for merge in MERGES)}
@@ -108,6 +116,14 @@ def cases():
                    {"added_tokens_decoder": {str(NB): token("<e2>", special=False, normalized=True)}}):
         for name in (FAST, {"tokenizer_class": "GPT2Tokenizer"}):
             yield "tokenizer.json", "bpe.json", {**name, **config}, {"config": {"model_type": "llama"}}, False
+    for base in ("lower.json", "lower_normalized.json"):
+        yield "tokenizer.json", base, FAST, {}, False
+        for config in ({"normalized": False}, {"normalized": True}, {"special": True}):
+            changed = {"added_tokens_decoder": {str(NB): token("HÉLLO", **{"special": False, **config})}}
+            yield "tokenizer.json", base, {**FAST, **changed}, {}, False
+            yield "tokenizer.json", base, {**FAST, **changed, "split_special_tokens": True}, {}, False
+        for name in ("pad_token", "image_token"):
+            yield "tokenizer.json", base, {**FAST, name: "HÉLLO", "split_special_tokens": True}, {}, False
     yield "tokenizer.json", "words.json", {"tokenizer_class": "GPT2Tokenizer"}, {"config": {"model_type": "llama"}}, True
     for model_type in ("gpt2", "opt", "gpt_neox", "roberta", "bart", "qwen2", "qwen3", "clip", "whisper", "deberta"):
         refused = model_type in ("clip", "whisper", "deberta")
