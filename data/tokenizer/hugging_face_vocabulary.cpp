@@ -79,7 +79,10 @@ TokenizerFamily family_of(const Path& vocab_json, const Json& config) {
   const std::string name = tokenizer_class_of(config), type = find_model_type(vocab_json.parent_path());
   const bool is_free = name.empty() || follows_tokenizer_json(name);
   if (is_free && type.empty()) return TokenizerFamily::gpt2;
-  const TokenizerFamily family = is_free ? family_of_model_type(type) : family_of_class(name);
+  const TokenizerFamily theirs = class_of_transformers(config, type, false).family;
+  const TokenizerFamily family = theirs != TokenizerFamily::other ? theirs
+                                 : is_free                        ? family_of_model_type(type)
+                                                                  : family_of_class(name);
   require(family == TokenizerFamily::gpt2 || family == TokenizerFamily::roberta || family == TokenizerFamily::qwen2 ||
               family == TokenizerFamily::gpt_neox,
           "[vocabulary] ", vocab_json.string(), ": expected a tokenizer_class of GPT-2, GPT-NeoX, RoBERTa or Qwen2 in ",
@@ -397,12 +400,13 @@ Pointer read_tokenizer_json_file(const Path& file, const std::string& content, T
   const std::string context = tokenizer_context(file), name = tokenizer_class_of(settings.config);
   const TokenizerFamily family = family_of_class(name);
   const std::string type = find_model_type(file.parent_path());
-  const bool is_free = family_of_model_type(type) == TokenizerFamily::other;
-  // A look at the text saves the time to parse it twice.
+  // Looks at the text save the time to parse it twice.
+  const ClassOfTransformers theirs =
+      class_of_transformers(settings.config, type, content.find("\"ByteLevel\"") != content.npos);
   const bool is_plain =
-      name.empty() ? is_free && !settings.config.contains("add_prefix_space") : follows_tokenizer_json(name);
-  const bool has_added_tokens =
-      settings.config.contains("added_tokens_decoder") && !lists_added_tokens(file.parent_path());
+      theirs.follows_file && family == TokenizerFamily::other && !prefix_space_setting(settings.config, context);
+  const bool lists_added = lists_added_tokens(file.parent_path());
+  const bool has_added_tokens = settings.config.contains("added_tokens_decoder") && !lists_added;
   if (is_plain && !has_added_tokens && content.find("\"merges\"") != content.npos)
     return std::make_shared<JsonVocabulary>(file.string(), content, std::move(settings));
   const IndexedJson json = parse_strict_json(content, kTokenizerJsonDepth, context, "the file");
@@ -420,7 +424,8 @@ Pointer read_tokenizer_json_file(const Path& file, const std::string& content, T
           "model: expected BPE, as the tokenizer_class ", name, " in tokenizer_config.json beside it says, got ",
           cut_for_message(model.value("type", IndexedJson()).dump()));
   if (!is_bpe || is_bert(family)) return read_bert_tokenizer_json(file, json, content, std::move(settings));
-  settings.note = replaced_part_note(json, settings.config, type, context);
+  settings.note = replaced_part_note(json, settings.config, theirs, context);
+  if (settings.note.empty()) settings.note = added_tokens_note(json, settings.config, theirs, lists_added, context);
   return std::make_shared<JsonVocabulary>(file.string(), content, std::move(settings));
 }
 

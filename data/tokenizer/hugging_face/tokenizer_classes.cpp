@@ -1,5 +1,8 @@
 #include "gyre/data/tokenizer/hugging_face/tokenizer_classes.h"
 
+#include <array>
+#include <map>
+
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
 #include "gyre/data/tokenizer/hugging_face/tokenizer_json.h"
@@ -29,45 +32,61 @@ constexpr Name kClasses[] = {{"BertTokenizer", Family::bert},        {"DistilBer
                              {"LEDTokenizer", Family::roberta},      {"MvpTokenizer", Family::roberta},
                              {"Qwen2Tokenizer", Family::qwen2}};
 
-constexpr Name kModelTypes[] = {{"bert", Family::bert},
-                                {"distilbert", Family::bert},
-                                {"electra", Family::bert},
-                                {"ernie", Family::bert},
-                                {"layoutlm", Family::bert},
-                                {"lxmert", Family::bert},
-                                {"megatron-bert", Family::bert},
-                                {"mobilebert", Family::bert},
-                                {"nezha", Family::bert},
-                                {"nomic_bert", Family::bert},
-                                {"squeezebert", Family::bert},
-                                {"visual_bert", Family::bert},
-                                {"roformer", Family::roformer},
-                                {"gpt2", Family::gpt2},
-                                {"gpt_neo", Family::gpt2},
-                                {"gptj", Family::gpt2},
-                                {"codegen", Family::gpt2},
-                                {"opt", Family::gpt2},
-                                {"phi", Family::gpt2},
-                                {"starcoder2", Family::gpt2},
-                                {"gpt_neox", Family::gpt_neox},
-                                {"mpt", Family::gpt_neox},
-                                {"olmo", Family::gpt_neox},
-                                {"mamba", Family::gpt_neox},
-                                {"roberta", Family::roberta},
-                                {"bart", Family::roberta},
-                                {"longformer", Family::roberta},
-                                {"data2vec-text", Family::roberta},
-                                {"roberta-prelayernorm", Family::roberta},
-                                {"qwen2", Family::qwen2},
-                                {"qwen2_moe", Family::qwen2},
-                                {"qwen3", Family::qwen2},
-                                {"qwen3_moe", Family::qwen2}};
+// The classes that transformers 5 registers for the types of models, with spaces around each type; "": any class that
+// Gyre does not have. Types that are missing have none, and tokenizer.json is followed. An alias stands under the class
+// that it is made of.
+struct ModelTypes {
+  std::string_view tokenizer_class, types;
+};
+constexpr const char* kFollowing = "TokenizersBackend";
+constexpr ModelTypes kModelTypes[] = {
+    {kFollowing,
+     " arctic aria beam bigbird_pegasus camembertv2-base canary chatlm cohere_asr ernie4_5 ernie4_5_moe flex_olmo fuyu "
+     "glm glm4 glm4_moe glm4_moe_lite glm4v glm4v_moe glm_image glmasr got_ocr2 gpt_bigcode gradium_phonon_tts granite "
+     "granitemoe granitemoehybrid granitemoeshared h2ovl_chat hyperclovax hyperclovax_vlm internlm2 internlm3 "
+     "iquestcoder jamba kimi_k25 kimi_linear kosmos-2 llava llava_next mimo_v2_flash minicpm3 minicpm_ocr minicpmv "
+     "minicpmv4_6 minicpmv4_7 minimax_m2 ministral ministral3 mistral mistral3 mistral_large4 mixtral modernbert "
+     "modernbert-decoder molmo molmo2 nemo_speechlm nemotron nvfp4 nystromformer olmo2 olmo3 olmo_hybrid omniasr "
+     "opencua openvla paddleocr_vl pegasus_x persimmon phi3 phi3_v phimoe pix2struct pixtral pocket_tts smolvlm "
+     "stablelm step3_vl umt5 vipllava voxtral voxtral_realtime xlm-roberta-xl "},
+    {"BertTokenizer",
+     " align bark bert blip bros chinese_clip convbert distilbert electra ernie flava git grounding-dino layoutlm "
+     "lxmert megatron-bert mm-grounding-dino mobilebert nezha nomic_bert squeezebert tvp vilt visual_bert "},
+    {"RoFormerTokenizer", " roformer "},
+    {"GPT2Tokenizer",
+     " blip-2 codegen dbrx emu3 gpt2 gpt_neo gptj hyperclovax_vision_v2 instructblip instructblipvideo jais2 opt phi "
+     "starcoder2 "},
+    {"GPTNeoXTokenizer", " falcon_mamba gpt_neox mamba mamba2 mpt olmo olmoe rwkv xlstm "},
+    {"RobertaTokenizer",
+     " bart bridgetower clap data2vec-text florence2 ibert led lilt longformer mra mvp roberta roberta-prelayernorm "},
+    {"Qwen2Tokenizer",
+     " audioflamingo3 colqwen2 cosmos3_omni dots3_note fun_asr_nano hunyuan_vl internvl lighton_ocr "
+     "moss_transcribe_diarize ovis2 qianfan_ocr qwen2 qwen2_5_omni qwen2_5_vl qwen2_audio qwen2_moe qwen2_vl qwen3 "
+     "qwen3_asr qwen3_moe qwen3_next qwen3_omni_moe qwen3_vl qwen3_vl_moe vibevoice "},
+    {"",
+     " aimv2 albert aya_vision bert-generation big_bird biogpt blenderbot blenderbot-small camembert canine clip "
+     "clipseg clvp cohere cohere2 cpmant ctrl data2vec-audio deberta deberta-v2 dia diffusion_gemma dpr esm esmc "
+     "esmfold2 fastspeech2_conformer flaubert fnet fsmt funnel gemma gemma2 gemma3 gemma3_text gemma3n gemma3n_text "
+     "gpt-sw3 gpt_neox_japanese granite_speech5_ctc groupvit gte hubert idefics idefics2 jina_embeddings_v3 lasr_ctc "
+     "lasr_encoder layoutlmv2 layoutlmv3 layoutxlm luke m2m_100 marian markuplm mbart metaclip_2 mgp-str mpnet mt5 "
+     "musicgen musicgen_melody nemotron3_5_asr nemotron_asr_streaming nllb-moe omdet-turbo omniasr_ctc oneformer "
+     "openai-gpt owlv2 owlvit parakeet_ctc parakeet_rnnt parakeet_tdt pegasus perceiver plbart pp_formulanet "
+     "prophetnet qwen3_5 qwen3_5_moe qwen3_5_moe_text qwen3_5_text qwen4_exp rag recurrent_gemma reformer rembert "
+     "roc_bert sam3 sam3_video seamless_m4t seamless_m4t_v2 shieldgemma2 siglip siglip2 speech_to_text speecht5 "
+     "splinter switch_transformers t5 t5gemma tapas tipsv2 trocr udop unispeech unispeech-sat videoprism vits wav2vec2 "
+     "wav2vec2-bert wav2vec2-conformer whisper xclip xglm xlm xlm-roberta xlnet xmod yoso zaya "}};
+// Types whose registered class transformers 5 takes whatever the settings say, unless it is TokenizersBackend, which
+// does so for every type.
+constexpr std::string_view kForcedTypes =
+    " hyperclovax_vision_v2 qwen2 qwen3_5 qwen3_5_moe qwen3_5_moe_text qwen4_exp siglip2 ";
 
-template <size_t kCount>
-Family find(const Name (&names)[kCount], std::string_view name) {
-  for (const Name& each : names)
-    if (each.name == name) return each.family;
-  return Family::other;
+bool lists(std::string_view words, std::string_view word) { return words.find(concat(" ", word, " ")) != words.npos; }
+
+// nullopt: no class is registered.
+std::optional<std::string_view> class_of_model_type(std::string_view model_type) {
+  for (const ModelTypes& each : kModelTypes)
+    if (lists(each.types, model_type)) return each.tokenizer_class;
+  return std::nullopt;
 }
 
 Json tokens_of(Family family) {
@@ -129,6 +148,35 @@ std::optional<bool> prefix_space_in(const nlohmann::json& part) {
   return std::nullopt;
 }
 
+// The flags of added tokens by content: lstrip, rstrip, single_word, normalized.
+using AddedFlags = std::map<std::string, std::array<bool, 4>>;
+
+// The added tokens of a tokenizer.json, if they count, and of the settings. is_plain: named ones have no flags.
+AddedFlags added_flags(const nlohmann::json& tokenizer, const Json& config, bool has_file, bool is_plain,
+                       const std::string& context) {
+  AddedFlags flags;
+  const auto add = [&](const nlohmann::json& token) {
+    const auto is_set = [&](const char* key, bool otherwise) {
+      return token.is_object() && token.value(key, nlohmann::json(otherwise)) == true;
+    };
+    const nlohmann::json content = token.is_object() ? token.value("content", nlohmann::json()) : token;
+    if (!content.is_string()) return;
+    flags[content.get<std::string>()] = {is_set("lstrip", false), is_set("rstrip", false), is_set("single_word", false),
+                                         is_set("normalized", !is_set("special", false))};
+  };
+  if (has_file)
+    for (const nlohmann::json& token : tokenizer.value("added_tokens", nlohmann::json::array())) add(token);
+  for (const auto& token : config.value("added_tokens_decoder", Json::object())) add(token);
+  for (const auto& token : special_tokens(config, context)) {
+    const nlohmann::json content = token.is_object() ? token.value("content", Json()) : token;
+    if (is_plain)
+      add(content);
+    else if (content.is_string() && !flags.contains(content.get<std::string>()))
+      add(token);
+  }
+  return flags;
+}
+
 }  // namespace
 
 std::string tokenizer_class_of(const Json& config) {
@@ -138,7 +186,11 @@ std::string tokenizer_class_of(const Json& config) {
   return text;
 }
 
-TokenizerFamily family_of_class(std::string_view tokenizer_class) { return find(kClasses, tokenizer_class); }
+TokenizerFamily family_of_class(std::string_view tokenizer_class) {
+  for (const Name& each : kClasses)
+    if (each.name == tokenizer_class) return each.family;
+  return Family::other;
+}
 
 bool follows_tokenizer_json(std::string_view tokenizer_class) {
   return tokenizer_class == "PreTrainedTokenizer" || tokenizer_class == "TokenizersBackend" ||
@@ -161,7 +213,24 @@ std::string find_model_type(const Path& directory) {
   return type.is_string() ? type.get<std::string>() : "";
 }
 
-TokenizerFamily family_of_model_type(std::string_view model_type) { return find(kModelTypes, model_type); }
+TokenizerFamily family_of_model_type(std::string_view model_type) {
+  return family_of_class(class_of_model_type(model_type).value_or(""));
+}
+
+ClassOfTransformers class_of_transformers(const Json& config, std::string_view model_type, bool has_bytes) {
+  const auto named = [](std::string_view name, std::string what) {
+    return ClassOfTransformers{family_of_class(name), follows_tokenizer_json(name), std::move(what)};
+  };
+  const std::string name = tokenizer_class_of(config);
+  const auto registered = class_of_model_type(model_type);
+  const auto of_type = [&] { return named(*registered, concat("the class of the model type ", model_type)); };
+  if (name.empty()) return registered ? of_type() : named(kFollowing, kFollowing);
+  const auto code = config.find("auto_map");  // a class of the model's own, beside which the named one is taken
+  const bool has_code = code != config.end() && (code->is_array() || code->contains("AutoTokenizer"));
+  if (has_code) return named(name, name);
+  if (registered && (registered == kFollowing || lists(kForcedTypes, model_type))) return of_type();
+  return name == "LlamaTokenizer" && has_bytes ? named(kFollowing, kFollowing) : named(name, name);
+}
 
 void set_default_tokens(TokenizerFamily family, Json& config) {
   const Json defaults = tokens_of(family);
@@ -189,38 +258,57 @@ Json pre_tokenizer_of(TokenizerFamily family, const Json& config, const std::str
   return words;
 }
 
-std::string replaced_part_note(const nlohmann::json& tokenizer, const Json& config, std::string_view model_type,
+std::string replaced_part_note(const nlohmann::json& tokenizer, const Json& config, const ClassOfTransformers& theirs,
                                const std::string& context) {
-  const std::string name = tokenizer_class_of(config);
-  if (follows_tokenizer_json(name)) return "";
   const auto place = tokenizer.find("pre_tokenizer");
   const nlohmann::json words = place == tokenizer.end() ? nlohmann::json() : *place;
-  Family family = name.empty() ? family_of_model_type(model_type) : family_of_class(name);
-  const std::string their_class = name.empty() ? concat("the class of the model type ", model_type) : name;
   const auto note = [&](std::string_view what) {
-    return concat("transformers 5 ", what, " by that of ", their_class,
+    return concat("transformers 5 ", what, " by that of ", theirs.name,
                   ", and its ids may differ; Gyre follows tokenizer.json, as transformers 4 and tokenizers do");
   };
   const bool adds = flag(config, "add_prefix_space", false, context);
-  if (family == Family::other) {
-    const bool has_bytes = words.dump().find("\"ByteLevel\"") != std::string::npos;
-    const bool is_free = name.empty() || (name == "LlamaTokenizer" && has_bytes);
-    if (!is_free) return note("may replace the normalizer or the pre-tokenizer of the file");
-  } else {
+  if (theirs.family != Family::other) {
     if (comparable(tokenizer.value("normalizer", nlohmann::json()), adds) !=
-        comparable(normalizer_of(family, config, context), adds))
+        comparable(normalizer_of(theirs.family, config, context), adds))
       return note("replaces the normalizer of the file");
-    if (comparable(words, adds) != comparable(pre_tokenizer_of(family, config, context), adds))
+    if (comparable(words, adds) != comparable(pre_tokenizer_of(theirs.family, config, context), adds))
       return note("replaces the pre-tokenizer of the file");
+  } else if (!theirs.follows_file) {
+    return note("may replace the normalizer or the pre-tokenizer of the file");
   }
   const auto in_file = prefix_space_in(words), setting = prefix_space_setting(config, context);
   if (!in_file) return "";
-  const bool theirs = family == Family::other ? *in_file : adds, ours = setting.value_or(*in_file);
-  if (theirs == ours) return "";
-  return concat("transformers 5 ", theirs ? "adds a" : "adds no", " space before a text, as ",
-                family == Family::other ? "tokenizer.json" : their_class, " says, and its ids differ; Gyre ",
+  const bool their_own = theirs.follows_file ? *in_file : adds, ours = setting.value_or(*in_file);
+  if (their_own == ours) return "";
+  const bool is_set = find_flag_setting(config, "add_prefix_space", context).has_value();
+  return concat("transformers 5 ", their_own ? "adds a" : "adds no", " space before a text, as ",
+                theirs.follows_file ? "tokenizer.json" : theirs.name, " says, and its ids differ; Gyre ",
                 ours ? "adds one" : "adds none", ", as ",
-                setting ? "add_prefix_space in tokenizer_config.json" : "tokenizer.json", " says");
+                !setting ? "tokenizer.json"
+                : is_set ? "add_prefix_space in tokenizer_config.json"
+                         : tokenizer_class_of(config),
+                " says");
+}
+
+std::string added_tokens_note(const nlohmann::json& tokenizer, const Json& config, const ClassOfTransformers& theirs,
+                              bool lists_added_tokens, const std::string& context) {
+  const bool is_rebuilt = theirs.family != Family::other;
+  Json their_config = config;
+  const Json our_defaults = tokens_of(family_of_class(tokenizer_class_of(config)));
+  for (const auto& [key, token] : our_defaults.items())
+    if (config.value(key, Json()) == token) their_config.erase(key);
+  set_default_tokens(theirs.family, their_config);
+  const AddedFlags ours = added_flags(tokenizer, config, true, false, context),
+                   own = added_flags(tokenizer, their_config, !is_rebuilt || !lists_added_tokens,
+                                     theirs.family == Family::qwen2, context);
+  for (const auto& [one, other] : {std::pair(&ours, &own), std::pair(&own, &ours)})
+    for (const auto& [content, flags] : *one) {
+      const auto place = other->find(content);
+      if (place == other->end() || place->second != flags)
+        return concat("transformers 5 finds other added tokens in a text, those of ", theirs.name, ": ",
+                      quoted_for_message(content), " differs, and its ids may differ; Gyre follows the files");
+    }
+  return "";
 }
 
 }  // namespace gyre

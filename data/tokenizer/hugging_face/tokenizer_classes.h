@@ -28,10 +28,19 @@ bool follows_tokenizer_json(std::string_view tokenizer_class);
 // The add_prefix_space that replaces the one of tokenizer.json; nullopt: tokenizer.json is followed.
 std::optional<bool> prefix_space_setting(const nlohmann::ordered_json& config, const std::string& context);
 
-// The "model_type" of config.json in a directory, which transformers 5 reads if the settings name no class. Empty if
-// there is none.
+// The "model_type" of config.json in a directory. Empty if there is none.
 std::string find_model_type(const Path& directory);
 TokenizerFamily family_of_model_type(std::string_view model_type);
+
+// The class with which transformers 5 reads a directory.
+struct ClassOfTransformers {
+  TokenizerFamily family = TokenizerFamily::other;
+  bool follows_file = false;  // otherwise it replaces parts of tokenizer.json
+  std::string name{};         // for messages
+};
+// Returns the class for the settings and the model type, which it takes instead of the named one for some types.
+// has_bytes: whether tokenizer.json has a part of the type ByteLevel.
+ClassOfTransformers class_of_transformers(const Json& config, std::string_view model_type, bool has_bytes);
 
 // Adds the special tokens that the family has by default to the settings, where these do not name others.
 void set_default_tokens(TokenizerFamily family, Json& config);
@@ -41,7 +50,11 @@ Json pre_tokenizer_of(TokenizerFamily family, const Json& config, const std::str
 
 // A remark for the user if transformers 5 replaces a part of this tokenizer.json, of BPE, or takes another
 // add_prefix_space than prefix_space_setting; otherwise empty.
-std::string replaced_part_note(const nlohmann::json& tokenizer, const Json& config, std::string_view model_type,
+std::string replaced_part_note(const nlohmann::json& tokenizer, const Json& config, const ClassOfTransformers& theirs,
                                const std::string& context);
+// A remark for the user if transformers 5 finds other added tokens in a text than Gyre; otherwise empty. config: with
+// the default tokens of the class that it names. lists_added_tokens: that of tokenizer_config.json.
+std::string added_tokens_note(const nlohmann::json& tokenizer, const Json& config, const ClassOfTransformers& theirs,
+                              bool lists_added_tokens, const std::string& context);
 
 }  // namespace gyre

@@ -313,6 +313,78 @@ TEST_CASE("a tokenizer.json beside another class than its own: a note says what 
   CHECK(contains(note_with("cased.json", nullptr, "{}"), "takes BertTokenizer in lower case for the model type bert"));
 }
 
+TEST_CASE("a tokenizer.json beside a class and a model type: a note says where the class of transformers differs") {
+  struct Case {
+    const char *tokenizer_class, *model_type;  // nullptr: there is none
+    bool in_file;                              // add_prefix_space
+    const char* note;                          // a part of it; "" for none
+  };
+  constexpr const char *kAdds =
+                           "adds a space before a text, as tokenizer.json says, and its ids differ; Gyre adds none",
+                       *kQwen2 = "replaces the normalizer of the file by that of the class of the model type qwen2",
+                       *kMay = "may replace the normalizer or the pre-tokenizer of the file";
+  const Case cases[] = {
+      {"PreTrainedTokenizerFast", "llama", true, ""},
+      {"PreTrainedTokenizerFast", "qwen2", false, kQwen2},
+      {"PreTrainedTokenizer", "qwen2", false, kQwen2},
+      {"TokenizersBackend", "qwen2", false, kQwen2},
+      {"LlamaTokenizerFast", "qwen2", false, kQwen2},
+      {"BloomTokenizerFast", "qwen2", false, kQwen2},
+      {"GPT2Tokenizer", "qwen2", false, kQwen2},
+      {"PreTrainedTokenizerFast", "qwen3", true, ""},
+      {"PreTrainedTokenizerFast", "qwen3_5", true, kMay},
+      {"GPT2Tokenizer", "llama", true, ""},
+      {"GPT2Tokenizer", "llama", false, ""},
+      {"GPT2Tokenizer", "phi", false, ""},
+      {"GPT2Tokenizer", "granite", false, ""},
+      {"GPT2Tokenizer", "granite", true, kAdds},
+      {"GPT2TokenizerFast", "granite", true, kAdds},
+      {"GPT2Tokenizer", "stablelm", true, kAdds},
+      {"GPT2Tokenizer", "mistral", true, kAdds},
+      {"GPT2Tokenizer", "phi3", true, kAdds},
+      {"RobertaTokenizer", "granite", true, kAdds},
+      {"RobertaTokenizer", "granite", false,
+       "finds other added tokens in a text, those of the class of the model type"},
+      {"GemmaTokenizer", "granite", true, ""},
+      {"GemmaTokenizer", "gemma", true, kMay},
+      {"LlamaTokenizer", "mistral", true, ""},
+      {nullptr, "whisper", true, kMay},
+      {nullptr, "granite", true, ""},
+      {nullptr, "roberta", false, "finds other added tokens in a text"},
+      {nullptr, "gpt2", false, ""},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.tokenizer_class);
+    CAPTURE(c.model_type);
+    CAPTURE(c.in_file);
+    const TemporaryDirectory directory;
+    IndexedJson json = IndexedJson::parse(read_file(tokenizer_file("gpt2")));
+    json["pre_tokenizer"]["add_prefix_space"] = c.in_file;
+    if (c.tokenizer_class != nullptr)
+      write_text(directory, "tokenizer_config.json", IndexedJson{{"tokenizer_class", c.tokenizer_class}}.dump());
+    write_text(directory, "config.json", IndexedJson{{"model_type", c.model_type}}.dump());
+    const std::string note = load_vocabulary(write_text(directory, "tokenizer.json", json.dump()))->note();
+    CAPTURE(note);
+    CHECK((std::string_view(c.note).empty() ? note.empty() : contains(note, c.note)));
+  }
+}
+
+TEST_CASE("a tokenizer.json beside added tokens: a note says which transformers does not find") {
+  const auto note_with = [](const char* config, const char* flag) {
+    const TemporaryDirectory directory;
+    IndexedJson json = IndexedJson::parse(read_file(tokenizer_file("gpt2")));
+    if (flag != nullptr) json["added_tokens"][0][flag] = true;
+    write_text(directory, "tokenizer_config.json", config);
+    return load_vocabulary(write_text(directory, "tokenizer.json", json.dump()))->note();
+  };
+  CHECK(note_with(R"({"tokenizer_class":"GPT2Tokenizer"})", "lstrip") == "");
+  CHECK(note_with(R"({"tokenizer_class":"PreTrainedTokenizerFast","added_tokens_decoder":{}})", nullptr) == "");
+  CHECK(contains(note_with(R"({"tokenizer_class":"GPT2Tokenizer","bos_token":null,"eos_token":null,"unk_token":null,
+                             "added_tokens_decoder":{}})",
+                           nullptr),
+                 "finds other added tokens in a text"));
+}
+
 TEST_CASE("a tokenizer.json beside another add_prefix_space: a note says which of the two transformers follows") {
   struct Case {
     const char* model_type;  // in config.json; nullptr: there is none
