@@ -26,14 +26,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file to name instead of a directory: of a model of Hugging Face or a run. Empty if there is none.
+bool is_readable(const Path& file) {
+  try {
+    load_vocabulary(file);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// The file to name instead of a directory, of a model of Hugging Face or a run: the first that can be read, or else the
+// first. Empty if there is none.
 Path vocabulary_in(const Path& directory) {
-  for (const char* name : {"tokenizer.json", "tokenizer.model", "spiece.model"})
-    if (fs::is_regular_file(directory / name)) return directory / name;
-  std::vector<Path> files;
+  std::vector<Path> files, others;
+  for (const char* name :
+       {"tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json", "vocab.model", "vocab.txt"})
+    if (fs::is_regular_file(directory / name)) files.push_back(directory / name);
   for (const auto& entry : fs::directory_iterator(directory))
-    if (entry.path().stem() == "vocab" && entry.is_regular_file()) files.push_back(entry.path());
-  return files.empty() ? Path() : *std::ranges::min_element(files);
+    if (entry.path().stem() == "vocab" && entry.is_regular_file() && std::ranges::count(files, entry.path()) == 0)
+      others.push_back(entry.path());
+  std::ranges::sort(others);
+  // A copy of the vocabulary in a run has the extension of the original, whatever that is.
+  for (const auto* paths : {&files, &others})
+    for (const Path& file : *paths)
+      if (is_readable(file)) return file;
+  return files.empty() ? Path() : files.front();
 }
 
 void require_no_directory(const Path& path) {

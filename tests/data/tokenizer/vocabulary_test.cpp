@@ -103,6 +103,23 @@ TEST_CASE("vocabulary files: the error for a directory names the file in it") {
   }
 }
 
+TEST_CASE("vocabulary files: the error for a directory names a file that can be read") {
+  const auto named = [](std::initializer_list<std::pair<const char*, std::string_view>> files) {
+    const TemporaryDirectory directory;
+    for (const auto& [name, content] : files) write_text(directory, name, content);
+    const std::string error = error_of([&] { load_vocabulary(directory.path()); });
+    const size_t slash = error.rfind('/');
+    return contains(error, ": give ") ? error.substr(slash + 1) : error;
+  };
+  constexpr std::string_view kUnigram = R"({"model":{"type":"Unigram","vocab":[["a",0]]}})";
+  const std::string bytes = ByteVocabulary().content();
+  CHECK(named({{"tokenizer.json", kUnigram}, {"spiece.model", bytes}}) == "spiece.model");
+  CHECK(named({{"vocab.bak", "backup"}, {"vocab.model", bytes}}) == "vocab.model");
+  CHECK(named({{"vocab.bak", bytes}, {"vocab.model", bytes}}) == "vocab.model");
+  CHECK(named({{"vocab.log", "lines"}, {"vocab.spm", bytes}}) == "vocab.spm");
+  CHECK(contains(named({{"vocab.bak", "backup"}}), "without a tokenizer.json"));
+}
+
 TEST_CASE("vocabulary files: errors for other files name the file and the problem") {
   TemporaryDirectory directory;
   const auto fails = [&](std::string_view content) {
