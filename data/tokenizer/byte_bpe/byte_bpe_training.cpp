@@ -18,7 +18,7 @@ namespace gyre {
 
 namespace {
 
-std::vector<std::string> special_tokens(const ByteBpeTraining& options) {
+std::vector<std::string> trained_special_tokens(const ByteBpeTraining& options) {
   if (options.pre_tokenizer == "gpt2") return {"<|endoftext|>"};
   return {"<|begin_of_text|>", "<|end_of_text|>"};
 }
@@ -31,7 +31,7 @@ TokenizerJsonText initial_tokenizer(const ByteBpeTraining& options) {
     tokenizer.added.push_back({.content = content, .id = int32_t(tokenizer.pieces.size()), .special = special});
     tokenizer.pieces.push_back(content);
   };
-  for (const std::string& content : special_tokens(options)) add(content, true);
+  for (const std::string& content : trained_special_tokens(options)) add(content, true);
   for (const std::string& content : options.user_symbols) add(content, false);
   std::vector<std::string> bytes = byte_characters();
   std::sort(bytes.begin(), bytes.end());  // UTF-8 sorts in the order of code points
@@ -55,7 +55,7 @@ TokenizerJsonText initial_tokenizer(const ByteBpeTraining& options) {
 void check(const ByteBpeTraining& options) {
   if (options.pre_tokenizer != "gpt2" && options.pre_tokenizer != "llama3")
     throw UsageError("[vocabulary] --pre-tokenizer: expected gpt2 or llama3, got ", options.pre_tokenizer);
-  const std::vector<std::string> specials = special_tokens(options);
+  const std::vector<std::string> specials = trained_special_tokens(options);
   const int least = kByteValues + int(specials.size() + options.user_symbols.size());
   if (options.size < least || options.size > kMaxDimension)
     throw UsageError("[vocabulary] --size: expected ", least, " to ", kMaxDimension,

@@ -35,11 +35,11 @@ constexpr Name kClasses[] = {{"BertTokenizer", Family::bert},        {"DistilBer
 // The classes that transformers 5 registers for the types of models, with spaces around each type; "": any class that
 // Gyre does not have. Types that are missing have none, and tokenizer.json is followed. An alias stands under the class
 // that it is made of.
-struct ModelTypes {
+struct TypesOfClass {
   std::string_view tokenizer_class, types;
 };
 constexpr const char* kFollowing = "TokenizersBackend";
-constexpr ModelTypes kModelTypes[] = {
+constexpr TypesOfClass kModelTypes[] = {
     {kFollowing,
      " arctic aria beam bigbird_pegasus camembertv2-base canary chatlm cohere_asr ernie4_5 ernie4_5_moe flex_olmo fuyu "
      "glm glm4 glm4_moe glm4_moe_lite glm4v glm4v_moe glm_image glmasr got_ocr2 gpt_bigcode gradium_phonon_tts granite "
@@ -84,7 +84,7 @@ bool lists(std::string_view words, std::string_view word) { return words.find(co
 
 // nullopt: no class is registered.
 std::optional<std::string_view> class_of_model_type(std::string_view model_type) {
-  for (const ModelTypes& each : kModelTypes)
+  for (const TypesOfClass& each : kModelTypes)
     if (lists(each.types, model_type)) return each.tokenizer_class;
   return std::nullopt;
 }
