@@ -156,7 +156,7 @@ if ! has_chromium; then
   skipped "gyre report in a browser" "chromium is not installed or does not start"
   exit
 fi
-for page in page.html both.html cut.html gap.html old.html empty.html; do
+for page in page.html both.html cut.html gap.html empty.html; do
   in_chromium "$page" > drawn.html
   grep -o 'data-errors="[^"]*"' drawn.html && fail "$page has errors in the browser"
   check "$page opens without errors" grep -q '<h2' drawn.html

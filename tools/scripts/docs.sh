@@ -14,4 +14,4 @@ for page in *.md; do
   cmark-gfm --unsafe --extension table "$page" > "$html"
   "$doc_page" "$html" "$output/$name.html"
 done
-cp -r images "$output/"
+cp -r images results.tsv "$output/"

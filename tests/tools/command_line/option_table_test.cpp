@@ -131,7 +131,8 @@ TEST_CASE("options of position encodings: lists of numbers, and rejection of unu
   const TemporaryFile file(args.table.toml());
   CHECK(TrainCall({"--config", file.path.string()}).table.toml() == args.table.toml());
   CHECK(error_of([&] { check_model_options(args.table, args.model.config); }) ==
-        "[wavelet] scales x shifts must fill the head's width, 32, got 3 scales x 2 shifts");
+        "[wavelet] scales x shifts must fill the head's width, 32, got 3 scales x 2 shifts; see --position, "
+        "--wavelet-scales, --wavelet-shifts, --dim-emb, --transformer-heads");
   CHECK(error_of([] { TrainCall({"--wavelet-scales", "1,two"}); }) == "--wavelet-scales: expected a number, got 'two'");
   const TrainCall unused({"--no-shaw-values"});
   CHECK(error_of([&] { check_model_options(unused.table, unused.model.config); }) ==

@@ -55,7 +55,7 @@ TEST_CASE("an invalid model of the command line: the message names the options b
       {{"--rope-base", "0"}, "got 0; see --position, --rope-base"},
       {{"--rope-scaling", "yarn", "--rope-original-length", "0"}, "got 0; see --position, --rope-original-length"},
       {{"--rope-scaling", "linear", "--rope-scaling-factor", "0"},
-       "got 0; see --position, --rope-scaling, --rope-scaling-factor"},
+       "got 0; see --position, --rope-scaling, --rope-scaling-factor, --rope-low-freq-factor, --rope-high-freq-factor"},
       {{"--position", "wavelet", "--wavelet-scales", "0", "--dim-emb", "4", "--transformer-heads", "4"},
        "[wavelet] scales must be positive, got 0; see --position, --wavelet-scales"},
       {{"--position", "wavelet", "--wavelet-scales", "1,2,3", "--dim-emb", "32", "--transformer-heads", "4"},

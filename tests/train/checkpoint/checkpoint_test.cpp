@@ -164,24 +164,6 @@ TEST_CASE("train state: every field is saved and restored") {
   CHECK(!s.version.empty());
 }
 
-TEST_CASE("train state: older checkpoints with \"cpu_kernels\" can be read") {
-  const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run");
-  SmallRun small;
-  small.state.kernels = "cpu_v3";
-  small.state.options = {{"kernels", "cpu_v3"}, {"=seed", "1"}};
-  const Path saved = save_checkpoint(run, small.parameters, small.optimizer, small.state);
-  Json facts = read_manifest(saved);
-  facts["cpu_kernels"] = facts["kernels"];
-  facts["options"]["CPU kernels"] = facts["options"]["kernels"];
-  facts.erase("kernels");
-  facts["options"].erase("kernels");
-  write_manifest(saved, facts, {});
-  const TrainState s = read_train_state(saved);
-  CHECK(s.kernels == "cpu_v3");
-  CHECK(s.options == small.state.options);
-}
-
 TEST_CASE("load: the error for a checkpoint of another model names every tensor") {
   const TemporaryDirectory directory;
   const RunDirectory run(directory / "run");
