@@ -55,6 +55,15 @@ Json parse_ordered_json(std::string_view text, int max_depth, const std::string&
   return parse<Json>(text, max_depth, context, what);
 }
 
+size_t json_prefix_bytes(std::string_view text) {
+  try {
+    const auto json = nlohmann::json::parse(text.begin(), text.end());
+    return json.is_discarded() ? 0 : text.size() + 1;
+  } catch (const nlohmann::json::parse_error& error) {
+    return error.byte - 1;
+  }
+}
+
 std::optional<Json> find_json(std::string_view text, int max_depth) {
   try {
     return parse_ordered_json(text, max_depth, "", "the text");

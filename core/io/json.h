@@ -3,6 +3,7 @@
 // the text) and nesting beyond a limit.
 #pragma once
 
+#include <cstddef>
 #include <exception>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -27,6 +28,9 @@ IndexedJson parse_strict_json(std::string_view text, int max_depth, const std::s
 Json parse_ordered_json(std::string_view text, int max_depth, const std::string& context, const std::string& what);
 // The JSON, or nothing if the text is none, repeats a key, or is nested too deeply.
 std::optional<Json> find_json(std::string_view text, int max_depth = kMaxJsonDepth);
+// The number of bytes at the beginning of the text that may begin a JSON text, whose values are not kept: all bytes for
+// a part of one, one more than all for a complete one.
+size_t json_prefix_bytes(std::string_view text);
 
 // Truncates long text for use in an error message.
 std::string cut_for_message(std::string_view text);

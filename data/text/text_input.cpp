@@ -12,12 +12,12 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/file_status.h"
+#include "gyre/core/io/json.h"
 #include "gyre/data/text/line_ends.h"
 
 namespace gyre {
@@ -108,17 +108,6 @@ bool is_like_utf16(std::string_view beginning) {
   return (zeros[0] > half * 2 / 3 && zeros[1] <= half / 20) || (zeros[1] > half * 2 / 3 && zeros[0] <= half / 20);
 }
 
-// The number of bytes at the beginning of the text that may begin a JSON text; more than the text has if all of them
-// may.
-size_t json_bytes(std::string_view text) {
-  try {
-    const auto json = nlohmann::json::parse(text.begin(), text.end());
-    return json.is_discarded() ? 0 : text.size() + 1;
-  } catch (const nlohmann::json::parse_error& error) {
-    return error.byte - 1;
-  }
-}
-
 // Whether the text begins as a JSON object: "{", a string and a colon. An empty object is alone on its line.
 bool begins_object(std::string_view text) {
   if (!text.starts_with('{')) return false;
@@ -140,7 +129,7 @@ bool is_pretty_printed(std::string_view text) {
   const size_t next_line = text.find_first_not_of(kBlank, std::min(text.find('\n'), text.size()));
   if (next_line == text.npos) return false;
   const std::string_view line = text.substr(0, text.find('\n') + 1);
-  return json_bytes(line) == line.size() && json_bytes(text) > next_line;
+  return json_prefix_bytes(line) == line.size() && json_prefix_bytes(text) > next_line;
 }
 
 // Whether the text is a JSON array of objects, of texts or of arrays, as far as it is known.
@@ -148,7 +137,7 @@ bool is_json_array(std::string_view text) {
   if (!text.starts_with('[')) return false;
   const size_t next = text.find_first_not_of(kBlank, 1);
   if (next == text.npos || (text[next] != '{' && text[next] != '"' && text[next] != '[')) return false;
-  return json_bytes(text) >= text.size();
+  return json_prefix_bytes(text) >= text.size();
 }
 
 std::string_view without_blanks(std::string_view text) {

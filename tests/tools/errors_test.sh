@@ -8,8 +8,7 @@ small_train --model run --after 6u --save-freq 3u --quiet
 sources() { grep -rnE "$1" --include='*.cpp' --include='*.h' "$ROOT"/{core,autograd,models,data,train,tools} | grep -vE "$2" || true; }
 same "messages that are not made printable" "$(sources 'std::(cerr|clog)|f(printf|puts)\(.*stderr.*(%[.*0-9]*s|c_str)' \
   'tools/(messages|lessons/main|examples/.*)\.cpp|app\.help\(\)|"%s: %llu tokens in|"%-16s %12llu|printable_message')" ""
-# text_input.cpp only tells JSON from text.
-same "JSON that is not read strictly" "$(sources '[jJ]son::parse\(' 'core/io/json\.cpp|text_input\.cpp|tools/examples/')" ""
+same "JSON that is not read strictly" "$(sources '[jJ]son::parse\(' 'core/io/json\.cpp|tools/examples/')" ""
 
 # Usage errors: status 2, one line.
 rejects 2 'unknown option --lern-rate; did you mean --learn-rate\?' small_train --model bad --lern-rate 1
