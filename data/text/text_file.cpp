@@ -8,6 +8,7 @@ namespace gyre {
 
 TextFile::TextFile(Path path) : path_(std::move(path)) {
   TextInput input(path_);
+  input.require_documents();
   kind_ = input.kind();
   text_ = input.read_all();
   rewind();

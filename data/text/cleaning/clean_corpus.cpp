@@ -30,8 +30,6 @@
 namespace gyre {
 namespace {
 
-// Decides for each pair of lines, or for each document, whether it stays in a corpus.
-
 // The documents of validation and test sets, whose text a training corpus must not contain.
 class ExcludedDocuments {
  public:
@@ -53,13 +51,12 @@ class ExcludedDocuments {
   std::vector<Place> places_;  // place of each text of the index
 };
 
-// The lines of test sets, which a training corpus must not contain.
-
-// Compares lines by fold_line(). Blank lines are ignored.
+// The lines of test sets, which a training corpus must not contain. Compares lines by fold_line(). Blank lines are
+// ignored.
 class ExcludedLines {
  public:
   struct Place {
-    size_t file = 0;  // of the first file that has the line
+    size_t file = 0;  // index of the first file that has the line
     uint64_t line = 0;
   };
 
@@ -82,13 +79,14 @@ class ExcludedLines {
 struct FilteredPair {
   std::optional<DropReason> reason;     // empty: the pair stays, unless it is a duplicate
   int side = 0;                         // the side at fault, where it is only one
-  std::string detail;                   // for the report: "target 260 words"
+  std::string detail;                   // what the report says of it: "target 260 words"
   size_t excluded_file = 0;             // index of the test set, if the reason is `excluded`
-  TextHash hash;                        // of the pair as it is written, if duplicates are removed
-  std::vector<uint64_t> words;          // of a document that stays (compared_words()), if they are compared
-  NearDuplicates::Signature signature;  // of a document, if near-duplicates are removed
+  TextHash hash;                        // hash of the pair as it is written, if duplicates are removed
+  std::vector<uint64_t> words;          // words of a document that stays (compared_words()), if they are compared
+  NearDuplicates::Signature signature;  // signature of a document, if near-duplicates are removed
 };
 
+// Decides for each pair of lines, or for each document, whether it stays in a corpus.
 class PairFilter {
  public:
   // sides: 2, or 1 for a monolingual corpus. documents: that of its rows, or nullopt for lines. Reads the test sets.
@@ -110,7 +108,7 @@ class PairFilter {
   CleaningOptions options_;
   size_t sides_;
   ExcludedLines excluded_;
-  std::optional<ExcludedDocuments> excluded_documents_;  // of a corpus of documents
+  std::optional<ExcludedDocuments> excluded_documents_;  // documents that a corpus of documents must not contain
 };
 
 ExcludedDocuments::ExcludedDocuments(const std::vector<Path>& files, const DocumentFormat& format, size_t words)
@@ -140,6 +138,7 @@ ExcludedLines::ExcludedLines(std::vector<Path> files, bool remove_pipes)
 
 void ExcludedLines::read(size_t file) {
   LineStream lines(files_[file]);
+  lines.input().require_documents();
   require(lines.input().kind() == TextKind::text, "[data] ", lines.name(), ": expected lines of text, got JSON lines");
   for (std::string line; lines.next(line);) {
     if (const auto at = first_invalid_utf8(line))

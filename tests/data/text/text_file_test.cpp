@@ -83,3 +83,13 @@ TEST_CASE("one line: both characters of line ends become spaces") {
   CHECK(one_line("a\r\nb\n") == "a  b ");
   CHECK(one_line("") == "");
 }
+
+TEST_CASE("text file: JSON without an object in each line and token stores are no text of lines") {
+  TemporaryDirectory directory;
+  const auto error_with = [&](const std::string& content) {
+    return error_of([&] { TextFile(write_text(directory, "file", content)); });
+  };
+  CHECK(contains(error_with("[\n{\"text\": \"a\"}]\n"), "file: is a JSON array"));
+  CHECK(contains(error_with("{\n\"text\": \"a\"\n}\n"), "file: is pretty-printed JSON"));
+  CHECK(contains(error_with("GYRETOKS" + std::string(40, '\1')), "file: expected text, got a token store"));
+}

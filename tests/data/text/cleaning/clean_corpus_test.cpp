@@ -111,6 +111,8 @@ TEST_CASE("cleaning: test sets are found up to case and white space, on either s
   CleaningOptions options;
   options.excluded = {write_text(directory, "test", "Große  Stadt\n\n")};
   CHECK(kept("GROSSE STADT \nbig\nx\n", "a\n\tgrosse\tstadt\nb\n", options) == "x=b;");
+  options.excluded = {write_text(directory, "test", "[\n{\"text\": \"a\"}]\n")};
+  CHECK(contains(error_of([&] { kept("a\n", "b\n", options); }), "test: is a JSON array"));
 }
 
 TEST_CASE("cleaning: removed pipes do not hide the lines of test sets") {
