@@ -32,6 +32,14 @@ std::vector<std::string> names(const std::vector<Path>& paths) {
   return result;
 }
 
+// A run with two checkpoints, of which the first is the best.
+void train_with_links(const Path& run, SmallRun& small) {
+  const RunDirectory directory(run);
+  train_and_save(directory, small, 3);
+  directory.mark_best(checkpoint_path(run, 3));
+  train_and_save(directory, small, 3);
+}
+
 }  // namespace
 
 TEST_CASE("run directory: created with its checkpoints directory and lock") {
@@ -166,12 +174,7 @@ TEST_CASE(
   const TemporaryDirectory directory;
   const Path run = directory / "run";
   SmallRun small;
-  {
-    const RunDirectory original(run);
-    train_and_save(original, small, 3);
-    original.mark_best(checkpoint_path(run, 3));
-    train_and_save(original, small, 3);
-  }
+  train_with_links(run, small);
   const Path copy = directory / "copy", best = checkpoints_path(copy) / "best", last = checkpoints_path(copy) / "last";
   const auto copy_without_links = [&] {
     fs::remove_all(copy);
@@ -266,13 +269,8 @@ TEST_CASE("a crash while copies become links loses nothing: after each step, the
   const TemporaryDirectory directory;
   const Path run = directory / "run";
   SmallRun small;
-  {
-    const RunDirectory original(run);
-    train_and_save(original, small, 3);
-    original.mark_best(checkpoint_path(run, 3));
-    train_and_save(original, small, 3);
-    average_last(run, 2);
-  }
+  train_with_links(run, small);
+  average_last(run, 2);
   const Path copy = directory / "copy", inside = checkpoints_path(copy);
   struct Link {
     std::string name, target;
