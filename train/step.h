@@ -20,8 +20,6 @@
 
 namespace gyre {
 
-// The exchange of loss sums and flags of an update between the ranks.
-
 // Sums over the predictions of a global batch. Every rank has the same bits.
 struct LossSums {
   double loss = 0;  // with label smoothing

@@ -31,9 +31,8 @@
 
 namespace gyre {
 
-// A weight that is packed once for many products.
-
-// A weight (rows, columns) in the layout that Kernels::packed_linear() reads: only for the kernels that packed it.
+// A weight (rows, columns), packed once for many products in the layout that Kernels::packed_linear() reads: only for
+// the kernels that packed it.
 struct PackedWeight {
   Precision precision = Precision::fp32;
   int64_t rows = 0, columns = 0;

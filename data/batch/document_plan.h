@@ -47,7 +47,7 @@ class SampleSource {
  public:
   virtual ~SampleSource() = default;
 
-  virtual std::string_view name() const = 0;  // for messages
+  virtual std::string_view name() const = 0;  // name of the source in messages
   virtual const SampleOptions& options() const = 0;
   virtual int bos() const = 0;  // id of <s>
   virtual size_t size() const = 0;

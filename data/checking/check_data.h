@@ -13,7 +13,6 @@
 namespace gyre {
 
 // Finds the sentences of a held-out set that occur in another set.
-
 // Keys of one kind, such as source sentences. First add_held_out() all keys of one set, then
 // look_up() those of the other.
 class KeyMatches {
@@ -30,7 +29,7 @@ class KeyMatches {
     size_t key;
   };
   TextHashTable table_;            // hash to the number of a distinct key, from 1
-  std::vector<uint64_t> seen_at_;  // of each distinct key: the first line of the other set, or 0
+  std::vector<uint64_t> seen_at_;  // first line of the other set that has each distinct key, or 0
   std::vector<Row> rows_;
 };
 

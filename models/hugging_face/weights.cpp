@@ -19,10 +19,8 @@
 namespace gyre {
 namespace {
 
-// Refuses weights that are infinite or NaN, for example of a training that diverged.
-
 // Throws an Error that names the file and the tensor unless all elements of the tensors that `target_name` maps to a
-// name are finite, as f32.
+// name are finite, as f32; those of a training that diverged are not.
 void require_finite(std::span<const SafetensorsFile> files, const TargetName& target_name) {
   for (const SafetensorsFile& file : files) {
     for (const SafetensorsEntry& entry : file.entries()) {

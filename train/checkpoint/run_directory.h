@@ -24,7 +24,6 @@
 namespace gyre {
 
 // A lock that admits one job per run directory.
-
 // Holds run/.lock (flock) for the lifetime of the object. The kernel releases it when the process ends for any reason.
 // If another process holds the lock, the constructor throws an Error that names that process and its host.
 class RunLock {

@@ -20,7 +20,6 @@
 namespace gyre {
 
 // The sums of squares of a gradient arena, for its norm.
-
 // Sums by block of kSquaresBlock elements. The blocks start anew at each run of the arena, so that they are the same
 // for any ownership, and are added in the same order.
 class GradientSquares {

@@ -36,7 +36,7 @@ TokenizerFamily family_of_model_type(std::string_view model_type);
 struct ClassOfTransformers {
   TokenizerFamily family = TokenizerFamily::other;
   bool follows_file = false;  // otherwise it replaces parts of tokenizer.json
-  std::string name{};         // for messages
+  std::string name{};         // name of the class in messages
 };
 // Returns the class for the settings and the model type, which it takes instead of the named one for some types.
 // has_bytes: whether tokenizer.json has a part of the type ByteLevel.
