@@ -20,12 +20,12 @@
 #include "gyre/core/hardware/cpu.h"
 #include "gyre/core/hardware/cuda.h"
 #include "gyre/core/kernels/kernels.h"
+#include "gyre/core/option_values.h"
 #include "gyre/core/version.h"
 #include "gyre/train/parallel/launcher.h"
 #include "gyre/train/parallel/mpi_support.h"
 #include "tools/command_line/equivalents.h"
 #include "tools/command_line/given_names.h"
-#include "tools/command_line/option_values.h"
 #include "tools/help/command_help_text.h"
 
 namespace gyre {

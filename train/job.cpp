@@ -12,6 +12,7 @@
 #include "gyre/core/error.h"
 #include "gyre/core/hardware/blas.h"
 #include "gyre/core/hardware/cores.h"
+#include "gyre/core/hexadecimal.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/kernels/amx.h"
 #include "gyre/core/option_checks.h"
@@ -98,19 +99,36 @@ void warn_of_long_warmups(const OptimizerOptions& rates, const std::vector<RunSt
   }
 }
 
-TrainState fresh_state(const TrainOptions& options, const OptimizerOptions& rates, const JobContext& context,
-                       const TaskParts& parts) {
+// The options of the run with the values that they have in this job, and what else its results depend on.
+RunIdentity run_identity(const TrainOptions& options, const OptimizerOptions& rates, const JobContext& context,
+                         const TaskParts& parts) {
+  RunIdentity identity;
+  identity.add(OptionList::of(options), OptionList::of(*options.with_defaults()));
+  identity.add(rates);
+  identity.add(rates.schedule);
+  const Json config = parts.model->config();
+  for (const auto& [key, value] : config.items()) {
+    std::string name = key;
+    std::ranges::replace(name, '_', '-');
+    identity.options.erase(name);  // config.json records it
+  }
+  identity.options["=training data"] = hexadecimal(parts.data->checksum());
+  identity.options["=vocabulary"] = hexadecimal(parts.vocabulary.vocabulary->fingerprint());
+  identity.options["precision"] = precision_name(context.precision);
+  identity.options["kernels"] = kernels_text(context.kernels, context.precision);
+  // In deterministic mode the result depends on the tree over the micro-batches, but not on the number of ranks.
+  identity.options[options.parallel.deterministic ? "=shards" : "shards"] = std::to_string(context.micro_batches);
+  for (const auto& [name, value] : parts.options) identity.options[name] = value;
+  return identity;
+}
+
+TrainState fresh_state(const TrainOptions& options, const JobContext& context) {
   TrainState state;
   state.seed = options.seed;
   state.micro_batches = context.micro_batches;
   state.ranks = context.ranks.size();
   state.deterministic = options.parallel.deterministic;
   state.kernels = kernels_text(context.kernels, context.precision);
-  const DataIdentity data{.max_length = options.data.max_length,
-                          .vocabulary = parts.vocabulary.vocabulary->fingerprint(),
-                          .training_data = parts.data->checksum()};
-  state.options = run_options(data, options.batch, rates, context.precision, state);
-  state.options.insert(parts.options.begin(), parts.options.end());
   return state;
 }
 
@@ -217,9 +235,9 @@ bool end_epoch_at_stage(Progress& progress, const std::vector<RunStage>& stages)
 }
 
 ReplayResult replay_from_checkpoint(const ReplayOptions& options, const Reload& reload, const TaskParts& parts,
-                                    Optimizer& optimizer, TrainStep& step, const TrainState& state) {
+                                    Optimizer& optimizer, TrainStep& step, const RunIdentity& identity) {
   verify_manifest(options.checkpoint);
-  require_same_run(options.checkpoint, read_train_state(options.checkpoint), state);
+  require_same_run(options.checkpoint, read_train_state(options.checkpoint), identity);
   TrainState saved = load_checkpoint(options.checkpoint, parts.model->parameters(), optimizer, reload.optimizer);
   end_epoch_at_stage(saved.progress, parts.stages);
   const uint64_t updates = saved.progress.updates;
@@ -294,19 +312,22 @@ std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& r
   log_job(options.record.notes, choice.limit, options.batch, options.parallel.deterministic, context, parts);
   if (const std::string note = ranks.core_note(); !note.empty() && ranks.local_rank() == 0) spdlog::warn("{}", note);
 
-  TrainState state = fresh_state(options, rates, context, parts);
+  TrainState state = fresh_state(options, context);
+  const RunIdentity identity = run_identity(options, rates, context, parts);
+  state.options = identity.options;
   TrainStep step(*parts.model, optimizer, reducer, context.kernels, ranks,
                  {.seed = options.seed,
                   .micro_batches = micro_batches,
                   .precision = context.precision,
                   .recompute = options.device.recompute});
-  if (!trains) return replay_from_checkpoint(options.replay, options.start.reload, parts, optimizer, step, state);
+  if (!trains) return replay_from_checkpoint(options.replay, options.start.reload, parts, optimizer, step, identity);
   const std::unique_ptr<Validation> validation = options.validates() ? parts.make_validation() : nullptr;
   ranks.barrier();  // all ranks can start
   if (run != nullptr && options.start.overwrite) run->remove_old_run();
   if (validation) state.validation_basis = validation->basis();
   const std::string deciding_metric = options.validates() ? options.validation.metrics.front() : "";
-  if (resume(run, ranks, *parts.model, optimizer, state, options.start.reload, deciding_metric, options.record.toml)) {
+  if (resume(run, ranks, *parts.model, optimizer, identity, state, options.start.reload, deciding_metric,
+             options.record.toml)) {
     require_within_stages(state.progress, parts.stages);
     if (end_epoch_at_stage(state.progress, parts.stages)) state.validation_due = true;  // each stage ends with one
     spdlog::info("continuing after update {} (epoch {}, batch {})", state.progress.updates, state.progress.epoch + 1,

@@ -31,7 +31,7 @@ struct TaskParts {
   VocabularyFile vocabulary;
   std::unique_ptr<TrainingData> data;
   std::unique_ptr<TrainingModel> model;  // model with initial weights, on the device of the job
-  RunOptions options;                    // the task's options that influence the result of the run
+  RunOptions options;                    // what the task finds out about its options (RunIdentity)
   std::vector<RunStage> stages;          // stages in order, from update 0 to the end of the run; empty: none
   Json task;                             // content of task.json; null: no such file
   // Called if the options enable validation, after the weights have been initialized or restored.

@@ -1,5 +1,7 @@
 #include "gyre/train/options.h"
 
+#include <cmath>
+
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/sizes.h"
@@ -8,40 +10,192 @@
 namespace gyre {
 namespace {
 
-void validate(const DataOptions& o) {
-  expect_at_least(1, "--max-length", o.max_length);
-  expect_one_of({"default", "error", "skip"}, "--on-bad-line", o.on_bad_line);
+using Words = OptionValue::Words;
+
+void declare_data(OptionList& list, DataOptions& data, BatchingOptions& batch) {
+  list.group("Data");
+  // Other lines make other training data, which the checkpoint is compared with.
+  list.add(OnResume::same_bits, "--on-bad-line", one_of(&data.on_bad_line, {"default", "error", "skip"}),
+           "handling of bad lines; default: error for invalid UTF-8 and unequal line counts, skip for empty and "
+           "overlong lines");
+  list.add(OnResume::other_data, "--shuffle", one_of(&batch.shuffle, {"data", "none"}),
+           "shuffle the sentences in every epoch, or keep their order");
 }
 
-void validate(const BatchingOptions& o) {
-  expect_one_of({"data", "none"}, "--shuffle", o.shuffle);
-  expect_at_least(uint64_t{1}, "--mini-batch-words", o.size);
-  expect_at_least(uint64_t{1}, "--maxi-batch", o.maxi_batch);
+void declare_batches(OptionList& list, BatchingOptions& batch, ParallelOptions& parallel, const TaskWords& words) {
+  list.group("Batches");
+  list.add(OnResume::other_data, "--mini-batch-words,--max-tokens", &batch.size, "TOKENS",
+           "size of the global batch, over all ranks and accumulation steps, in the unit of --batch-unit",
+           {.bounds = at_least(1)});
+  list.add(OnResume::other_data, "--batch-unit", one_of(&batch.unit, words.batch_units), words.batch_unit_help);
+  list.add_shorthand("--mini-batch,--batch-size",
+                     {1, 1,
+                      [&batch](const Words& words) {
+                        batch.size = parsed<uint64_t>(words.back());
+                        batch.unit = "sentences";
+                      }},
+                     "SENTENCES", "sentences per global batch: short for --mini-batch-words N --batch-unit sentences",
+                     {.shorthand_of = "mini-batch-words"});
+  list.add(OnResume::other_data, "--maxi-batch", &batch.maxi_batch, "BATCHES",
+           "number of batches that are sorted by length together", {.bounds = at_least(1)});
+  parallel.declare_micro_batches(list);
 }
 
-void validate(const DeviceOptions& o) {
-  parse_device(o.name, 0);  // throws if there is no such device
-  expect_between(0, kMaxThreads, "--cpu-threads", o.threads);
+// Accepts minutes, or a number with a unit: "2.5", "150s", "2.5m", "2h".
+double minutes_in(const std::string& text) {
+  const std::string_view units = "smh";
+  constexpr double kMinutes[] = {1.0 / 60, 1, 60};
+  const size_t unit = text.empty() ? std::string_view::npos : units.find(text.back());
+  const bool has_unit = unit != std::string_view::npos;
+  const double amount = parsed<double>(has_unit ? text.substr(0, text.size() - 1) : text);
+  if (!std::isfinite(amount) || amount < 0) throw UsageError("expected a time such as 2.5, 150s or 2h, got ", text);
+  return has_unit ? amount * kMinutes[unit] : amount;
 }
 
-void validate(const StopOptions& o) {
-  expect_at_least(0, "--max-skipped", o.max_skipped);
-  expect_at_least(0, "--patience", o.early_stopping);
-  expect(o.after.amount > 0 || o.early_stopping > 0 || o.minutes.has_value(), "--after",
-         "an end of the run (or --patience or --stop-after-minutes)", o.after.text());
+void declare_stopping(OptionList& list, StopOptions& stop) {
+  list.add(OnResume::same_bits, "--after,-a,--max-update,--after-batches", &stop.after, "PERIOD",
+           "end of training: 100K (updates), 20e (epochs), 1Gt (target tokens); 0: only early stopping or the time "
+           "limit ends the run");
+  list.add_shorthand("--after-epochs,--max-epoch",
+                     {1, 1,
+                      [&stop](const Words& words) {
+                        stop.after = {parsed<uint64_t>(words.back()), Period::Unit::epochs};
+                      }},
+                     "EPOCHS", "same as --after with the unit e");
+  list.add(OnResume::same_bits, "--stop-after-minutes",
+           {1, 1, [&stop](const Words& words) { stop.minutes = minutes_in(words.back()); },
+            [&stop] { return toml_value(stop.minutes); }, [&stop] { return option_text(stop.minutes); }},
+           "MINUTES", "save and stop after this much training time, summed over all jobs of the run; also 150s, 2h");
+  list.add(OnResume::same_bits, "--patience,--early-stopping", &stop.early_stopping, "VALIDATIONS",
+           "early stopping: end after this many validations without improvement of the first metric; 0: never",
+           {.bounds = at_least(0)});
 }
 
-void validate(const CheckpointOptions& o) {
-  expect(o.every.amount > 0, "--save-freq", "a period above 0", o.every.text());
-  expect_at_least(0, "--keep-last", o.saving.keep_last);
+OptionValue period_above_0(Period* period) {
+  OptionValue value(period);
+  value.number = [period] { return std::optional(double(period->amount)); };
+  return value;
 }
 
-void validate(const LoggingOptions& o) {
-  expect(o.every.amount > 0, "--disp-freq", "a period above 0", o.every.text());
-  expect_finite_at_least(0, "--disp-seconds", o.seconds);
+Bounds above_0() { return {.expected = "a period above 0", .minimum = 1}; }
+
+void declare_periods(OptionList& list, TrainOptions& o, const TaskWords& words) {
+  list.add(OnResume::same_bits, "--disp-freq,--log-interval", period_above_0(&o.log.every), "PERIOD",
+           "interval between training entries in metrics.jsonl and TensorBoard, each with a progress line in the log",
+           {.bounds = above_0()});
+  list.add(OnResume::same_bits, "--disp-seconds", &o.log.seconds, "SECONDS",
+           "also log progress by time: after the first update, then at intervals that grow up to this; 0: never",
+           {.bounds = finite_at_least(0)});
+  list.add(OnResume::same_bits, "--save-freq,--save-interval-updates", period_above_0(&o.checkpoint.every), "PERIOD",
+           "interval between checkpoints", {.bounds = above_0()});
+  list.add(OnResume::same_bits, "--valid-freq,--validate-interval-updates", &o.validation.every, "PERIOD",
+           "interval between validations");
+  // A validation by other metrics has other best values (ValidationBasis).
+  list.add(OnResume::same_bits, "--valid-metrics", &o.validation.metrics, "NAME...",
+           joined(words.valid_metrics) + "; the first one selects the best checkpoint and controls early stopping",
+           {.completions = words.valid_metrics});
+  for (const char* name : {"patience", "valid-freq", "valid-metrics"})
+    list.at(name).unused = [&o] { return o.has_validation_data() ? "" : "there is no validation data"; };
+}
+
+void declare_start(OptionList& list, StartOptions& start) {
+  list.group("Run");
+  list.add(OnResume::same_bits, "--model,-m,--save-dir", &start.directory, "DIRECTORY",
+           "run directory; training resumes a run that it contains", {.required = true});
+  list.add(OnResume::same_bits, "--auto-resume,!--no-auto-resume", &start.auto_resume,
+           "resume the run in the directory, or start a new one; if off, the directory must not contain a run",
+           {.saved = false});
+  list.add(OnResume::same_bits, "--overwrite", &start.overwrite, "delete the run in the directory and start a new one",
+           {.saved = false});
+}
+
+void declare_saving(OptionList& list, SavingOptions& saving) {
+  list.add(OnResume::same_bits, "--keep-last,--keep-interval-updates", &saving.keep_last, "CHECKPOINTS",
+           "number of recent checkpoints to keep, in addition to the best; 0: all", {.bounds = at_least(0)});
+  list.add(OnResume::same_bits, "--keep-every,--keep-interval-updates-pattern", &saving.keep_every, "UPDATES",
+           "keep every checkpoint whose number of updates is a multiple of this; 0: none");
+  list.add(OnResume::same_bits, "--save-in-background,!--no-save-in-background", &saving.in_background,
+           "write checkpoints from a copy while training continues");
+}
+
+// The user asks for other results by these.
+void declare_reload(OptionList& list, Reload& reload) {
+  list.group("State restored on resume");
+  list.add(
+      OnResume::same_bits, "--optimizer-reload,!--no-optimizer-reload,!--reset-optimizer", &reload.optimizer,
+      "restore the optimizer's moments; if off, they and their bias correction restart, but the schedule continues",
+      {.saved = false});
+  list.add(OnResume::same_bits, "--restore-corpus,!--no-restore-corpus,!--reset-dataloader", &reload.position,
+           "restore the position in the data; if off, the first epoch starts again", {.saved = false});
+  list.add(OnResume::same_bits, "--restore-best,!--no-restore-best,!--reset-meters", &reload.best,
+           "restore the best value of each metric and the patience counter", {.saved = false});
+}
+
+void declare_device(OptionList& list, DeviceOptions& device) {
+  list.group("Device and ranks");
+  // The kernels of the device are compared with those of the checkpoint.
+  list.add(OnResume::same_bits, "--device", &device.name, "DEVICE",
+           "cpu; cuda: one GPU per rank, by its local rank on the machine; cuda:N: GPU number N",
+           {.completions = {"cpu", "cuda"}});
+  list.add(OnResume::other_bits, "--precision", one_of(&device.precision, precision_names()),
+           "precision of activations and matrix products; weights, statistics, losses and the optimizer state stay "
+           "fp32; auto: bf16 if the device supports it");
+  list.add(OnResume::same_bits, "--recompute", &device.recompute,
+           "activations that backward computes again instead of keeping them, with the same gradients: those of "
+           "attention, or those of each layer except its input");
+  list.add(OnResume::same_bits, "--cpu-threads,--threads", &device.threads, "THREADS",
+           "threads per rank; 0: the cores of the machine divided among its ranks, at most OMP_NUM_THREADS",
+           {.bounds = between(0, kMaxThreads)});
+}
+
+// A replay belongs to no run, so these are not written to run/train.toml.
+void declare_replay(OptionList& list, ReplayOptions& replay) {
+  list.group("Replay");
+  list.add(OnResume::same_bits, "--replay", {1, 1, [&replay](const Words& words) { replay.checkpoint = words.back(); }},
+           "CHECKPOINT",
+           "instead of training, repeat the updates after this checkpoint without writing anything, and name the first "
+           "operation whose result is not finite (see gyre inspect anomaly)");
+  list.add(OnResume::same_bits, "--replay-updates",
+           {1, 1, [&replay](const Words& words) { replay.updates = parsed<uint64_t>(words.back()); }}, "UPDATES",
+           "maximum number of updates to replay");
 }
 
 }  // namespace
+
+void TrainOptions::declare_training(OptionList& list, const TaskWords& words) {
+  declare_data(list, data, batch);
+  declare_batches(list, batch, parallel, words);
+  optimizer.declare(list);
+  list.add(OnResume::other_data, "--seed", &seed, "NUMBER",
+           "random seed of the initial weights, the data order and dropout");
+  optimizer.schedule.declare(list);
+  list.at("learn-rate").help = words.learning_rate_help;
+  list.group("Stopping, saving, validation");
+  declare_stopping(list, stop);
+  declare_periods(list, *this, words);
+  declare_start(list, start);
+  declare_saving(list, checkpoint.saving);
+  list.add(OnResume::same_bits, "--max-skipped", &stop.max_skipped, "UPDATES",
+           "maximum consecutive updates skipped because their gradient is not finite; one more ends the run and names "
+           "the operation",
+           {.bounds = at_least(0)});
+  declare_reload(list, start.reload);
+  declare_device(list, device);
+  parallel.declare_exchange(list);
+  list.add(OnResume::same_bits, "--quiet", &log.quiet, "print only warnings and errors on the terminal",
+           {.saved = false});
+  declare_replay(list, replay);
+}
+
+Option pretrained_model_option(Path* model) {
+  OptionValue value(model);
+  value.toml = [model] { return model->empty() ? "" : toml_value(*model); };  // an empty value would be a model
+  return {"--pretrained-model,--init-from",
+          value,
+          "DIRECTORY",
+          "run whose weights, architecture and vocabulary to start from",
+          {.applies_first = true}};
+}
 
 bool TrainOptions::validates() const {
   return has_validation_data() && !validation.metrics.empty() && validation.every.amount > 0;
@@ -53,20 +207,18 @@ bool TrainOptions::has_total_updates() const {
 }
 
 void TrainOptions::validate_update() const {
-  gyre::validate(data);
-  gyre::validate(batch);
+  OptionList::of(*this).check();
   optimizer.validate();
-  gyre::validate(device);
+  parse_device(device.name, 0);  // throws if there is no such device
   parallel.validate();
 }
 
 void TrainOptions::validate() const {
   expect(!start.directory.empty(), "--model", "a run directory", "nothing");
   validate_update();
-  gyre::validate(stop);
+  expect(stop.after.amount > 0 || stop.early_stopping > 0 || stop.minutes.has_value(), "--after",
+         "an end of the run (or --patience or --stop-after-minutes)", stop.after.text());
   expect_at_least(uint64_t{1}, "--valid-mini-batch", validation.mini_batch);
-  gyre::validate(checkpoint);
-  gyre::validate(log);
   expect_at_least(uint64_t{1}, "--replay-updates", replay.updates);
   expect(stop.early_stopping == 0 || validates(), "--patience",
          "0 without --valid-sets, --valid-metrics and --valid-freq", stop.early_stopping);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "gyre/autograd/recompute.h"
 #include "gyre/core/io/file.h"
+#include "gyre/core/option_list.h"
 #include "gyre/train/checkpoint/checkpoint_options.h"
 #include "gyre/train/optim/optimizer_options.h"
 #include "gyre/train/parallel/parallel_options.h"
@@ -90,6 +92,14 @@ struct OptionRecord {
   std::vector<std::string> notes;  // remarks about the options for the log, one line each
 };
 
+// What a task says about the options of every run.
+struct TaskWords {
+  std::vector<std::string> batch_units = {};
+  std::string batch_unit_help = "";
+  std::vector<std::string> valid_metrics = {};
+  std::string learning_rate_help = "peak learning rate";
+};
+
 struct TrainOptions {
   DataOptions data;
   BatchingOptions batch;
@@ -106,14 +116,24 @@ struct TrainOptions {
   uint64_t seed = 1;
 
   virtual ~TrainOptions() = default;
+  // Lists the options of the run. A task lists its own besides.
+  virtual void declare(OptionList& list) { declare_training(list, {}); }
+  // The same options with their defaults.
+  virtual std::unique_ptr<TrainOptions> with_defaults() const { return std::make_unique<TrainOptions>(); }
   virtual bool has_validation_data() const { return !data.valid_sets.empty(); }
   bool validates() const;  // whether the run has validations
   // Whether the number of updates of the run will be known, so that the schedule may depend on it.
   bool has_total_updates() const;
   void validate() const;  // throws a UsageError if an option is invalid
-  // Likewise, but only for the options that determine the cost of an update.
+  // Likewise, for a plan or a check of the data, which need no run directory and no end of the run.
   void validate_update() const;
+
+ protected:
+  void declare_training(OptionList& list, const TaskWords& words);
 };
+
+// The initial weights of a new run (train/tasks/initial_weights.h), of a task that trains all parts of a model.
+Option pretrained_model_option(Path* model);
 
 // The options of a task after validation, which cannot be changed anymore. Training takes options in this form, so they
 // are validated once.

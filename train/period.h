@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "gyre/core/option_values.h"
 #include "gyre/train/checkpoint/progress.h"
 
 namespace gyre {
@@ -23,5 +24,10 @@ struct Period {
   // The number of updates until this point; 0 if that is unknown, for target tokens.
   uint64_t in_updates(uint64_t updates_per_epoch) const;
 };
+
+// The values of options (core/option_values.h).
+inline void parse_value(const std::string& text, Period& value) { value = Period::parse(text); }
+inline std::string toml_value(const Period& value) { return toml_string(value.text()); }
+inline std::string option_text(const Period& value) { return value.text(); }
 
 }  // namespace gyre

@@ -10,12 +10,9 @@
 #include <utility>
 
 #include "gyre/core/error.h"
-#include "gyre/core/hexadecimal.h"
 #include "gyre/core/io/file.h"
 #include "gyre/core/io/json.h"
 #include "gyre/models/config/config.h"
-#include "gyre/train/optim/schedule.h"
-#include "gyre/train/optim/update_rule.h"
 
 namespace gyre {
 namespace {
@@ -45,19 +42,21 @@ void remove_open_ends(RunOptions& saved, RunOptions& now, uint64_t finished) {
 }
 
 // "seed 1 -> 2; ..." for the options whose values differ.
-std::string differences(const RunOptions& saved, const RunOptions& now, bool essential) {
+std::string differences(const RunOptions& saved, const RunOptions& now, const RunOptions& defaults, bool essential) {
   std::set<std::string> names;
   for (const RunOptions* options : {&saved, &now}) {
     for (const auto& [name, value] : *options) names.insert(name);
   }
-  const auto value = [](const RunOptions& options, const std::string& name) {
+  const auto find = [](const RunOptions& options, const std::string& name, const std::string& otherwise) {
     const auto found = options.find(name);
-    return found == options.end() ? std::string("(none)") : found->second;
+    return found == options.end() ? otherwise : found->second;
   };
   std::string text;
   for (const std::string& name : names) {
-    const std::string before = value(saved, name), after = value(now, name);
-    if (name.starts_with('=') != essential || before == after) continue;
+    const bool is_read = now.contains(name) || !defaults.contains(name);
+    if (name.starts_with('=') != essential || !is_read) continue;
+    const std::string before = find(saved, name, find(defaults, name, "(none)")), after = find(now, name, "(none)");
+    if (before == after) continue;
     if (name == "=shards" && saved.contains(name) != now.contains(name)) {
       const bool was_given = saved.contains(name);
       text += concat(text.empty() ? "" : "; ", "--deterministic was ", was_given ? "" : "not ", "given before, and is ",
@@ -173,56 +172,21 @@ void restore_best(const RunDirectory* run, Communicator& ranks, const std::strin
   if (exists == 0) best.reset();
 }
 
-std::string text_of(const std::vector<PatternValue>& values) {
-  std::string text;
-  for (const PatternValue& of : values)
-    text += concat(text.empty() ? "" : " ", of.pattern, "=", nlohmann::json(of.value).dump());  // all digits
-  return text;
-}
-
-// Options that older runs do not have are left out at their defaults.
-void add_group_options(RunOptions& options, const OptimizerOptions& optimizer) {
-  if (make_update_rule(optimizer)->updates_matrices()) options["momentum"] = concat(optimizer.momentum);
-  if (!optimizer.decays.empty()) options["decay-for"] = text_of(optimizer.decays);
-  if (!optimizer.rate_factors.empty()) options["rate-for"] = text_of(optimizer.rate_factors);
-  if (optimizer.layer_decay != 1) options["layer-decay"] = concat(optimizer.layer_decay);
-  std::string frozen;
-  for (const std::string& pattern : optimizer.frozen) frozen += concat(frozen.empty() ? "" : " ", pattern);
-  if (!frozen.empty()) options["freeze"] = frozen;
-}
-
 }  // namespace
 
-RunOptions run_options(const DataIdentity& data, const BatchingOptions& batch, const OptimizerOptions& optimizer,
-                       Precision precision, const TrainState& state) {
-  const ScheduleOptions& schedule = optimizer.schedule;
-  RunOptions options{{"=training data", hexadecimal(data.training_data)},
-                     {"=vocabulary", hexadecimal(data.vocabulary)},
-                     {"=seed", std::to_string(state.seed)},
-                     {"=max-length", std::to_string(data.max_length)},
-                     {"=mini-batch-words", std::to_string(batch.size)},
-                     {"=batch-unit", batch.unit},
-                     {"=maxi-batch", std::to_string(batch.maxi_batch)},
-                     {"=shuffle", batch.shuffle},
-                     {"deterministic", state.deterministic ? "on" : "off"},
-                     {"optimizer", optimizer.kind},
-                     {"learn-rate", concat(schedule.learning_rate)},
-                     {"optimizer-params", concat(optimizer.beta1, " ", optimizer.beta2, " ", optimizer.epsilon)},
-                     {"weight-decay", concat(optimizer.weight_decay)},
-                     {"clip-norm", concat(optimizer.clip_norm)},
-                     {"ema", concat(optimizer.ema)},
-                     {"lr-schedule", schedule.kind},
-                     {"lr-warmup", std::to_string(schedule.warmup)},
-                     {"lr-minimum", concat(schedule.minimum_rate)},
-                     {"total-updates", std::to_string(schedule.total_updates)},
-                     {"precision", precision_name(precision)},
-                     {"kernels", state.kernels}};
-  add_group_options(options, optimizer);
-  if (find_schedule(schedule.kind).has_power) options["lr-power"] = concat(schedule.power);
-  if (const std::string cooldown = cooldown_text(schedule); !cooldown.empty()) options["lr-cooldown"] = cooldown;
-  // In deterministic mode the result depends on the tree over the micro-batches, but not on the number of ranks.
-  options[state.deterministic ? "=shards" : "shards"] = std::to_string(state.micro_batches);
-  return options;
+void RunIdentity::add(const OptionList& values, const OptionList& default_values) {
+  const auto key_of = [](const OptionList::Entry& entry) {
+    return (entry.on_resume == OnResume::other_data ? "=" : "") + entry.option.name();
+  };
+  const auto is_recorded = [](const OptionList::Entry& entry) {
+    return entry.on_resume == OnResume::other_bits || entry.on_resume == OnResume::other_data;
+  };
+  for (const OptionList::Entry& entry : default_values.entries())
+    if (is_recorded(entry)) defaults[key_of(entry)] = entry.option.value.text();
+  for (const OptionList::Entry& entry : values.entries()) {
+    options.erase(key_of(entry));
+    if (is_recorded(entry) && entry.option.is_read()) options[key_of(entry)] = entry.option.value.text();
+  }
 }
 
 ConfigChanges config_changes(const Json& before, const Json& now) {
@@ -251,30 +215,31 @@ RunOptions without_later_stages(RunOptions options, uint64_t finished) {
   return options;
 }
 
-void require_same_run(const Path& checkpoint, const TrainState& saved, const TrainState& now) {
+RunChanges run_changes(const TrainState& saved, const RunIdentity& now) {
   const uint64_t finished = saved.progress.updates;
   RunOptions before = without_later_stages(saved.options, finished);
   RunOptions current = without_later_stages(now.options, finished);
   remove_open_ends(before, current, finished);
-  const std::string essential = differences(before, current, true);
-  require(essential.empty(), "[resume] ", checkpoint.string(), " belongs to a run with other options (", essential,
-          "): use the same options, another --model, or --overwrite");
-  if (!before.contains("lr-minimum")) current.erase("lr-minimum");  // earlier versions did not store it
-  // Checkpoints of earlier versions stored "auto", which may have selected any precision.
-  if (const auto p = before.find("precision"); p != before.end() && p->second == "auto")
-    p->second = now.options.at("precision");
-  const std::string others = differences(before, current, false);
-  warn_of_changes(others);
+  return {.refused = differences(before, current, now.defaults, true),
+          .of_bits = differences(before, current, now.defaults, false)};
 }
 
-bool resume(const RunDirectory* run, Communicator& ranks, TrainingModel& model, Optimizer& optimizer, TrainState& state,
-            const Reload& reload, const std::string& deciding_metric, const std::string& toml) {
+void require_same_run(const Path& checkpoint, const TrainState& saved, const RunIdentity& now) {
+  const RunChanges changes = run_changes(saved, now);
+  require(changes.refused.empty(), "[resume] ", checkpoint.string(), " belongs to a run with other options (",
+          changes.refused, "): use the same options, another --model, or --overwrite");
+  warn_of_changes(changes.of_bits);
+}
+
+bool resume(const RunDirectory* run, Communicator& ranks, TrainingModel& model, Optimizer& optimizer,
+            const RunIdentity& identity, TrainState& state, const Reload& reload, const std::string& deciding_metric,
+            const std::string& toml) {
   std::string checkpoint, saved_toml;
   if (run != nullptr) {
     if (const auto found = find_resumable(run->path())) {
       for (const std::string& reason : found->skipped) spdlog::warn("skipped a broken checkpoint: {}", reason);
       checkpoint = found->checkpoint.string();
-      require_same_run(checkpoint, read_train_state(checkpoint), state);
+      require_same_run(checkpoint, read_train_state(checkpoint), identity);
       compare_config(*run, model.config());
       if (std::filesystem::exists(run->options())) saved_toml = read_file(run->options());
     }

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "gyre/core/io/json.h"
-#include "gyre/core/kernels/kernels.h"
+#include "gyre/core/option_list.h"
 #include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/options.h"
 #include "gyre/train/parallel/communicator.h"
@@ -15,17 +15,24 @@
 
 namespace gyre {
 
-// The options that influence the result of a run, as text by name. Options whose names begin with '=' must not change,
-// because they determine the order of the data. A change of the others only gives a warning.
+// The options and properties that influence the result of a run, as text by name. Those whose names begin with '=' must
+// not change, because they determine the order of the data. A change of the others only gives a warning.
 using RunOptions = std::map<std::string, std::string>;
-// The properties of the data that influence the result of a run.
-struct DataIdentity {
-  int max_length;
-  uint64_t vocabulary, training_data;  // checksums
+
+// A run, to be compared with its checkpoint.
+struct RunIdentity {
+  RunOptions options;
+  // Of all options: a checkpoint that lacks one is of a run that had its default, and an option that `options` lacks is
+  // one that this job does not read.
+  RunOptions defaults;
+
+  // Adds the options of a struct, by what a change of them means (OnResume).
+  template <class Options>
+  void add(const Options& values) {
+    add(OptionList::of(values), OptionList::of(Options()));
+  }
+  void add(const OptionList& values, const OptionList& default_values);
 };
-// Returns the options common to all tasks. `optimizer`: with a resolved schedule.
-RunOptions run_options(const DataIdentity& data, const BatchingOptions& batch, const OptimizerOptions& optimizer,
-                       Precision precision, const TrainState& state);
 
 // The name of options that hold from this update on. Text may follow it.
 std::string stage_option_name(uint64_t begin);
@@ -44,9 +51,16 @@ struct ConfigChanges {
 };
 ConfigChanges config_changes(const Json& before, const Json& now);
 
-// Throws an Error that names every changed option that must not change. Logs a warning about the others. Options of
-// stages that had not begun at the checkpoint may change.
-void require_same_run(const Path& checkpoint, const TrainState& saved, const TrainState& now);
+// "learn-rate 0.1 -> 0.2; ..." for the options whose values differ from those of the checkpoint. Options of stages that
+// had not begun at the checkpoint may change.
+struct RunChanges {
+  std::string refused;  // options that must not change
+  std::string of_bits;  // options that change what the run computes
+};
+RunChanges run_changes(const TrainState& saved, const RunIdentity& now);
+
+// Throws an Error that names every changed option that must not change. Logs a warning about the others.
+void require_same_run(const Path& checkpoint, const TrainState& saved, const RunIdentity& now);
 
 // Collective. Loads the newest valid checkpoint, if any, into model, optimizer and state, except the parts that
 // `reload` excludes. Returns whether there was one. `run`: the run directory on rank 0, nullptr on other ranks.
@@ -54,7 +68,8 @@ void require_same_run(const Path& checkpoint, const TrainState& saved, const Tra
 // that of the checkpoint, the best values and the patience start anew, with a warning. Throws an Error if the
 // checkpoint belongs to another model or to other options. `toml`: the options of this job, as in train.toml. They
 // stand for the validation of a run of an earlier version, which recorded none.
-bool resume(const RunDirectory* run, Communicator& ranks, TrainingModel& model, Optimizer& optimizer, TrainState& state,
-            const Reload& reload, const std::string& deciding_metric, const std::string& toml);
+bool resume(const RunDirectory* run, Communicator& ranks, TrainingModel& model, Optimizer& optimizer,
+            const RunIdentity& identity, TrainState& state, const Reload& reload, const std::string& deciding_metric,
+            const std::string& toml);
 
 }  // namespace gyre

@@ -5,6 +5,15 @@
 
 namespace gyre {
 
+// A run compares the vocabulary with that of its checkpoint.
+void TokenizerChoice::declare(OptionList& list) {
+  list.add(OnResume::same_bits, "--tokenizer", one_of(&kind, {"auto", "wobert"}),
+           "how to read the vocabulary; auto: as its content says; wobert: a vocab.txt with Chinese words, as WoBERT "
+           "and RoFormer do");
+  list.add(OnResume::same_bits, "--dictionary", &dictionary, "FILE",
+           "words and frequencies in jieba's format, which cut the text for --tokenizer wobert");
+}
+
 void TokenizerChoice::check() const {
   if (kind != "auto" && kind != "wobert") throw UsageError("--tokenizer: expected auto or wobert, got ", kind);
   if (kind == "wobert" && dictionary.empty())

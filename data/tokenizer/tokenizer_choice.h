@@ -5,6 +5,7 @@
 #include <string>
 
 #include "gyre/core/io/file.h"
+#include "gyre/core/option_list.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 
 namespace gyre {
@@ -13,6 +14,7 @@ struct TokenizerChoice {
   std::string kind{"auto"};  // auto: as the content of the file says; wobert: a vocab.txt, read as that kind
   Path dictionary{};         // jieba's dictionary, of kind wobert (wobert/jieba_segmenter.h)
 
+  void declare(OptionList& list);
   // Throws a UsageError for an unknown kind, and unless there is a dictionary exactly if the kind needs one.
   void check() const;
 };

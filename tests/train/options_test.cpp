@@ -84,7 +84,7 @@ TEST_CASE("train options: the defaults are valid, and the error for an invalid v
   check_rejected("[--model] expected a run directory", [](auto& o) { o.start.directory.clear(); });
   check_rejected("[--train-sets] expected", [](auto& o) { o.data.train_sets.clear(); });
   check_rejected("got 3 paths", [](auto& o) { o.data.train_sets.emplace_back("c"); });
-  check_rejected("[--max-length] expected at least 1, got 0", [](auto& o) { o.data.max_length = 0; });
+  check_rejected("[--max-length] expected at least 2, got 0", [](auto& o) { o.data.max_length = 0; });
   check_rejected("[--on-bad-line] expected one of default, error, skip, got 'drop'",
                  [](auto& o) { o.data.on_bad_line = "drop"; });
   check_rejected("[--shuffle]", [](auto& o) { o.batch.shuffle = "batches"; });

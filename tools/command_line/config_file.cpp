@@ -206,19 +206,4 @@ ConfigFile read_config_file(const Path& file) {
   return ConfigReader(file.string(), std::string_view(text).substr(mark)).all();
 }
 
-std::string toml_string(const std::string& text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (const size_t known = kEscaped.find(c); known != std::string_view::npos) {
-      result += {'\\', kEscapes[known]};
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      constexpr const char* kDigits = "0123456789abcdef";
-      result += {'\\', 'u', '0', '0', kDigits[(c >> 4) & 0xf], kDigits[c & 0xf]};
-    } else {
-      result += c;
-    }
-  }
-  return result + '"';
-}
-
 }  // namespace gyre

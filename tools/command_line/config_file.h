@@ -33,7 +33,4 @@ struct ConfigFile {
 // with "FILE:LINE: ".
 ConfigFile read_config_file(const Path& file);
 
-// The text as a quoted TOML string.
-std::string toml_string(const std::string& text);
-
 }  // namespace gyre

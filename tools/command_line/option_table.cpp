@@ -81,10 +81,36 @@ void OptionTable::add_picture(const std::string& names, Path& field, const std::
       [&field] { return toml_value(field); });
 }
 
+void OptionTable::add_value(const std::string& names, const OptionValue& value, const std::string& unit,
+                            const std::string& help) {
+  const std::string choices = value.choices.empty() ? "" : " (" + joined(value.choices) + ")";
+  add_custom(names, value.min_words, value.max_words, unit, help + choices, value.read, value.toml);
+  set_completions(value.choices);
+}
+
+void OptionTable::add(const Option& option) {
+  const OptionValue& value = option.value;
+  add_value(option.names, value, value.choices.empty() ? option.unit : "WORD", option.help);
+  Row& row = rows_.back();
+  row.choices.insert(row.choices.end(), option.completions.begin(), option.completions.end());
+  row.former_names = option.former_names;
+  row.shorthand_of = option.shorthand_of;
+  row.supplied_by = option.supplied_by;
+  row.unused = option.unused;
+  row.required = option.required;
+  row.not_saved = !option.saved;
+  row.applies_first = option.applies_first;
+}
+
+void OptionTable::add(const OptionList& options) {
+  for (const OptionList::Entry& entry : options.entries()) {
+    if (!entry.group.empty()) group_ = entry.group;
+    add(entry.option);
+  }
+}
+
 void OptionTable::add_flag(const std::string& names, bool& field, const std::string& help) {
-  add_custom(
-      names, 0, 0, "", help, [&field](const std::vector<std::string>& values) { parse_value(values.back(), field); },
-      [&field] { return toml_value(field); });
+  add_value(names, OptionValue(&field), "", help);
 }
 
 void OptionTable::add_switch(const std::string& names, const std::string& help, std::function<void()> set) {
@@ -95,20 +121,9 @@ void OptionTable::add_switch(const std::string& names, const std::string& help, 
   });
 }
 
-std::string OptionTable::chosen_word(const std::string& given, const std::vector<std::string>& choices) {
-  std::string word = given;
-  std::replace(word.begin(), word.end(), '_', '-');
-  if (std::find(choices.begin(), choices.end(), word) != choices.end()) return word;
-  throw UsageError("expected one of ", joined(choices), "; got '", given, "'", did_you_mean(word, choices));
-}
-
 void OptionTable::add_choice(const std::string& names, std::string& field, const std::vector<std::string>& choices,
                              const std::string& help) {
-  add_custom(
-      names, 1, 1, "WORD", help + " (" + joined(choices) + ")",
-      [&field, choices](const std::vector<std::string>& values) { field = chosen_word(values.back(), choices); },
-      [&field] { return toml_value(field); });
-  set_completions(choices);
+  add_value(names, one_of(&field, choices), "WORD", help);
 }
 
 void OptionTable::not_saved_if(const std::string& name, std::function<bool()> omitted) {
@@ -116,12 +131,15 @@ void OptionTable::not_saved_if(const std::string& name, std::function<bool()> om
   row.write = [write = row.write, omitted = std::move(omitted)] { return omitted() ? std::string() : write(); };
 }
 
-void OptionTable::required(const std::string& name, bool is_required) { find(name)->required = is_required; }
-
-void OptionTable::required_unless_given(const std::string& name, const std::string& other) {
-  required(name);
-  find(name)->supplied_by = other;
+void OptionTable::when_set(const std::string& name, std::function<void()> also) {
+  Row& row = *find(name);
+  row.assign = [assign = row.assign, also = std::move(also)](const std::vector<std::string>& values) {
+    assign(values);
+    also();
+  };
 }
+
+void OptionTable::required(const std::string& name, bool is_required) { find(name)->required = is_required; }
 
 void OptionTable::describe_again(const std::string& name, const std::string& help) {
   find(name)->option->description(help);
@@ -348,6 +366,12 @@ void OptionTable::reject_unused(const std::string& name, bool read, const std::s
   if (read || !row.given || (row.write && row.write() == row.default_toml)) return;
   if (resumes_run_ && row.given->place.source == 0) return;  // nobody gave it now: the run has other options
   throw UsageError("--", row.given->spelling, " would have no effect: ", reason);
+}
+
+void OptionTable::reject_unused() const {
+  for (const Row& row : rows_)
+    if (const std::string reason = row.unused ? row.unused() : ""; !reason.empty())
+      reject_unused(row.name, false, reason);
 }
 
 void OptionTable::reject_group(const std::string& title, const std::string& reason) const {

@@ -10,8 +10,11 @@
 #include <vector>
 
 #include "gyre/core/enum_names.h"
+#include "gyre/core/io/file.h"
+#include "gyre/core/option_list.h"
+#include "gyre/core/option_values.h"
 #include "tools/command_line/command_description.h"
-#include "tools/command_line/option_values.h"
+#include "tools/command_line/config_file.h"
 
 // CLI11's headers are slow to compile, so only option_table.cpp and program.cpp include them.
 namespace CLI {
@@ -32,10 +35,24 @@ class OptionTable {
   OptionTable(const OptionTable&) = delete;
   ~OptionTable();
 
-  // names: "--learn-rate,--lr,-l"; the first is the name in configuration files. unit: "UPDATES", "FILE", ... for the
-  // help. The current value of the field is the default.
+  // Adds a row. The field of the option must outlive the table.
+  void add(const Option& option);
+  void add(const OptionList& options);
+  // Adds the rows of the options that a struct declares.
+  template <class Options>
+  void add_options(Options& options) {
+    OptionList list;
+    options.declare(list);
+    add(list);
+  }
+
+  // Adds a row for an option that no struct declares, because it belongs to one command. names: "--learn-rate,--lr,-l";
+  // the first is the name in configuration files. unit: "UPDATES", "FILE", ... for the help. The current value of the
+  // field is the default.
   template <class T>
-  void add(const std::string& names, T& field, const std::string& unit, const std::string& help);
+  void add(const std::string& names, T& field, const std::string& unit, const std::string& help) {
+    add_value(names, OptionValue(&field), unit, help);
+  }
 
   // Adds a row for a list of numbers or of enum names, separated by commas or blanks.
   template <class T>
@@ -55,9 +72,11 @@ class OptionTable {
                   const std::string& help);
 
   template <class E>
-  void add_enum(const std::string& names, E& field, const std::string& help);
+  void add_enum(const std::string& names, E& field, const std::string& help) {
+    add_value(names, OptionValue(&field), "WORD", help);
+  }
 
-  static constexpr int kAnyNumber = 1 << 20;  // no limit on the number of values
+  static constexpr int kAnyNumber = OptionValue::kAnyNumber;
 
   // Adds a row with custom reading and writing. `write` may be empty for a shorthand of other rows, which write their
   // values themselves. A name without dashes adds positional arguments.
@@ -71,6 +90,9 @@ class OptionTable {
   // Likewise for the row `name`, while `omitted` returns true.
   void not_saved_if(const std::string& name, std::function<bool()> omitted);
 
+  // Calls `also` whenever the row `name` has set its field.
+  void when_set(const std::string& name, std::function<void()> also);
+
   // Names that the row added last had in earlier versions. They are still read, but help and completion omit them.
   void set_former_names(std::vector<std::string> names) { rows_.back().former_names = std::move(names); }
 
@@ -80,9 +102,6 @@ class OptionTable {
 
   // The words that the row added last accepts, for shell completion of rows with custom reading.
   void set_completions(std::vector<std::string> words) { rows_.back().choices = std::move(words); }
-
-  // Returns the given word in the spelling of `choices`. Otherwise throws UsageError that suggests the nearest choice.
-  static std::string chosen_word(const std::string& given, const std::vector<std::string>& choices);
 
   // Makes the row added last a preset: it is applied before all other rows, in whichever order they were given, so that
   // they override its values.
@@ -100,8 +119,6 @@ class OptionTable {
 
   // Requires the row to be given, on the command line or in a file.
   void required(const std::string& name, bool is_required = true);
-  // Likewise, unless the row `other` is given, which supplies the value.
-  void required_unless_given(const std::string& name, const std::string& other);
 
   // Adds --config FILE.... Files use the same names as the command line. The command line overrides files, and a later
   // file overrides an earlier one.
@@ -138,6 +155,8 @@ class OptionTable {
   bool given_in_call(const std::string& name) const;
   // Throws UsageError if the option was given with a value other than its default but is not `read`.
   void reject_unused(const std::string& name, bool read, const std::string& reason) const;
+  // Likewise for the options of lists, by the reasons that they declare.
+  void reject_unused() const;
   // Likewise for all rows under a heading, none of which is read.
   void reject_group(const std::string& title, const std::string& reason) const;
 
@@ -171,6 +190,7 @@ class OptionTable {
     std::vector<std::string> choices;
     std::vector<std::string> former_names;  // without dashes
     std::string shorthand_of;               // a row's name, or empty
+    std::function<std::string()> unused;    // the reason why nothing reads the option; may be empty
     std::string supplied_by;                // a row's name, or empty: this row is not required if that one is given
     bool flag = false;
     bool required = false;
@@ -178,14 +198,6 @@ class OptionTable {
     bool not_saved = false;
     std::optional<Given> given;  // after resolve()
   };
-  template <class E>
-  static std::vector<std::string> enum_words();
-  template <class E>
-  static E chosen_enum(const std::string& names, const std::string& word);
-  // The help text, followed by the choices if T is an enum.
-  template <class T>
-  static std::string with_choices(const std::string& help);
-
   struct Tables {
     std::string name;
     ReadTables read;
@@ -193,6 +205,7 @@ class OptionTable {
     std::vector<ConfigTable> given;
   };
 
+  void add_value(const std::string& names, const OptionValue& value, const std::string& unit, const std::string& help);
   static bool is_former(const Row& row, const std::string& name);
   Row& add_row(const std::string& names, int fewest, int most, const std::string& unit, const std::string& help);
   Row* find(const std::string& name);
@@ -225,73 +238,13 @@ class OptionTable {
 };
 
 template <class T>
-void OptionTable::add(const std::string& names, T& field, const std::string& unit, const std::string& help) {
-  Assign assign = [&field](const std::vector<std::string>& values) {
-    if constexpr (IsVector<T>::value) {
-      field.clear();
-      for (const auto& value : values) parse_value(value, field.emplace_back());
-    } else {
-      parse_value(values.back(), field);
-    }
-  };
-  add_custom(names, 1, IsVector<T>::value ? kAnyNumber : 1, unit, help, std::move(assign),
-             [&field] { return toml_value(field); });
-}
-
-template <class E>
-std::vector<std::string> OptionTable::enum_words() {
-  std::vector<std::string> words;
-  for (const auto& [value, name] : kEnumNames<E>) words.emplace_back(name);
-  return words;
-}
-
-template <class E>
-E OptionTable::chosen_enum(const std::string& names, const std::string& word) {
-  return parse_enum<E>(names, chosen_word(word, enum_words<E>()));
-}
-
-template <class T>
-std::string OptionTable::with_choices(const std::string& help) {
-  if constexpr (std::is_enum_v<T>) {
-    return help + " (" + enum_choices<T>() + ")";
-  } else {
-    return help;
-  }
-}
-
-template <class T>
 void OptionTable::add_list(const std::string& names, std::vector<T>& field, const std::string& unit,
                            const std::string& help) {
-  const auto read = [&field, names](const std::vector<std::string>& values) {
-    field.clear();
-    for (const std::string& word : split_list(values)) {
-      if constexpr (std::is_enum_v<T>) {
-        field.push_back(chosen_enum<T>(names, word));
-      } else {
-        parse_value(word, field.emplace_back());
-      }
-    }
-  };
-  const auto write = [&field] {
-    if constexpr (std::is_enum_v<T>) {
-      std::vector<std::string> words;
-      for (const T value : field) words.emplace_back(enum_name(value));
-      return toml_value(words);
-    } else {
-      return toml_value(field);
-    }
-  };
-  add_custom(names, 1, kAnyNumber, unit, with_choices<T>(help), read, write);
-  if constexpr (std::is_enum_v<T>) set_completions(enum_words<T>());
-}
-
-template <class E>
-void OptionTable::add_enum(const std::string& names, E& field, const std::string& help) {
-  add_custom(
-      names, 1, 1, "WORD", with_choices<E>(help),
-      [&field, names](const std::vector<std::string>& values) { field = chosen_enum<E>(names, values.back()); },
-      [&field] { return toml_value(std::string(enum_name(field))); });
-  set_completions(enum_words<E>());
+  OptionValue list(&field);
+  list.read = [read = list.read](const std::vector<std::string>& values) { read(split_list(values)); };
+  if constexpr (std::is_enum_v<T>)
+    for (const auto& [value, name] : kEnumNames<T>) list.choices.emplace_back(name);
+  add_value(names, list, unit, help);
 }
 
 }  // namespace gyre

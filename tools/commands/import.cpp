@@ -3,9 +3,9 @@
 #include <memory>
 
 #include "gyre/data/text/printable.h"
+#include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "gyre/train/pretrained/hugging_face.h"
 #include "tools/command_line/messages.h"
-#include "tools/options/tokenizer_rows.h"
 #include "tools/program.h"
 
 namespace gyre {
@@ -53,13 +53,13 @@ void add_import_command(Program& program) {
                    "BertForMaskedLM, NezhaForMaskedLM, RoFormerForMaskedLM, their sequence classification variants or "
                    "bare encoders (BertModel), or of a decoder: Llama, Mistral, Qwen2, Qwen3, GPT-NeoX, GPT-2",
                    [args](const std::vector<std::string>& values) {
-                     OptionTable::chosen_word(values.front(), {"hf"});
+                     chosen_word(values.front(), {"hf"});
                      args->from = values.back();
                    });
   table.required("from");
   table.add("--output,-o", args->output, "DIRECTORY", "run directory to create");
   table.required("output");
-  add_tokenizer_rows(table, args->tokenizer);
+  table.add_options(args->tokenizer);
   table.add_flag("--overwrite", args->overwrite,
                  "replace the run in the directory; files that Gyre did not create stay");
 }

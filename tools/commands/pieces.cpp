@@ -3,9 +3,9 @@
 
 #include "gyre/data/text/line_ends.h"
 #include "gyre/data/tokenizer/piece_notation.h"
+#include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "tools/command_line/messages.h"
 #include "tools/commands/line_filter.h"
-#include "tools/options/tokenizer_rows.h"
 #include "tools/program.h"
 
 namespace gyre {
@@ -53,7 +53,7 @@ void add_encode_command(Program& program) {
   OptionTable& table =
       program.command("encode", "show the pieces or ids of lines of text", [args] { return encode(*args); });
   add_vocabulary_row(table, *args, "vocabulary from gyre vocab");
-  add_tokenizer_rows(table, args->tokenizer);
+  table.add_options(args->tokenizer);
   table.add_flag("--ids", args->ids, "write ids instead of pieces");
   args->filter.add_rows(table, "text, one sentence per line", "pieces separated by spaces");
 }

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "gyre/data/text/document_options.h"
 #include "gyre/train/pretrained/train_state.h"
 #include "gyre/train/tasks/language/language_data.h"
 #include "tools/command_line/messages.h"
 #include "tools/commands/text_progress.h"
-#include "tools/options/document_rows.h"
 #include "tools/options/model_choice.h"
 
 namespace gyre {
@@ -83,9 +83,9 @@ void ScoredText::add_rows(OptionTable& table) {
   for (const char* name : {"model", "input"}) table.required(name);
   table.add("--checkpoint", checkpoint, "NAME", "checkpoint of a run: best, last, average or step-...; default: best");
   table.add("--vocab,-v", vocabulary, "FILE", "vocabulary to use instead of the run's own copy");
-  add_documents_row(table, documents.documents, "; with whole, its </s> counts too; default: as in training");
-  add_line_ends_row(table, documents.line_ends, "as in training");
-  add_text_field_row(table, documents.text_field);
+  table.add(documents_option(&documents.documents, "; with whole, its </s> counts too; default: as in training"));
+  table.add(line_ends_option(&documents.line_ends, "as in training"));
+  table.add(text_field_option(&documents.text_field));
   table.add_choice("--on-bad-line", documents.on_bad_line, {"default", "error", "skip"},
                    "handling of bad lines; default: error for invalid UTF-8 and bad JSON, skip for empty lines");
   bos.add_row(table);

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "gyre/core/io/output_target.h"
+#include "gyre/data/text/document_options.h"
 #include "gyre/data/tokenizer/byte_bpe/byte_bpe_training.h"
 #include "gyre/data/tokenizer/byte_vocabulary.h"
 #include "gyre/data/tokenizer/dictionary_vocabulary.h"
@@ -16,7 +17,6 @@
 #include "tools/command_line/messages.h"
 #include "tools/commands/text_progress.h"
 #include "tools/options/cpu_threads.h"
-#include "tools/options/document_rows.h"
 #include "tools/program.h"
 
 namespace gyre {
@@ -165,7 +165,7 @@ void add_training_rows(OptionTable& table, VocabArgs& args) {
       "--input,-i,--train-sets", args.input, "FILE...",
       "text, one sentence per line, or JSON lines (also compressed), folders and patterns; files of both languages "
       "for a joint vocabulary");
-  add_text_field_row(table, args.text_field);
+  table.add(text_field_option(&args.text_field));
   table.add("--size,--vocab-size,--dim-vocabs", args.sentencepiece.size, "PIECES",
             "number of tokens, including special tokens (not for subword-nmt, which has --merges)");
   args.threads.add_row(table, ",--num-threads");
@@ -216,8 +216,8 @@ void add_byte_bpe_rows(OptionTable& table, VocabArgs& args) {
   table.group("Byte-level BPE (byte-bpe)");
   table.add_choice("--pre-tokenizer", args.byte_bpe.pre_tokenizer, {"gpt2", "llama3"},
                    "regular expression that splits text into words, and special tokens: those of GPT-2 or Llama 3");
-  add_documents_row(table, args.documents, ", as in gyre train lm");
-  add_line_ends_row(table, args.line_ends, "keep");
+  table.add(documents_option(&args.documents, ", as in gyre train lm"));
+  table.add(line_ends_option(&args.line_ends, "keep"));
 }
 
 void add_subword_nmt_rows(OptionTable& table, VocabArgs& args) {

@@ -1,5 +1,5 @@
+#include "gyre/core/option_values.h"
 #include "gyre/core/version.h"
-#include "tools/command_line/option_values.h"
 #include "tools/help/completion.h"
 
 namespace gyre {

@@ -82,9 +82,7 @@ void add_target_options(OptionTable& table, InspectTarget& target) {
   table.group("Model and batch");
   table.add_custom(
       "--preset,--task,--arch", 1, 1, "NAME", "model with initial weights: " + joined(presets()),
-      [&target](const std::vector<std::string>& values) {
-        take_preset(target, OptionTable::chosen_word(values.back(), presets()));
-      },
+      [&target](const std::vector<std::string>& values) { take_preset(target, chosen_word(values.back(), presets())); },
       [&target] { return toml_value(target.preset); });
   table.applies_first();
   table.add("--model,-m", target.model, "DIRECTORY",

@@ -82,7 +82,7 @@ void add_norm_rows(OptionTable& table, ModelConfig& c) {
   table.add("--layer-norm-epsilon", c.layer_norm_epsilon, "NUMBER", "epsilon of layer norm, added to the variance");
   table.add_custom("--transformer-postprocess", 1, 1, "dan|da", "Marian's name for --norm post (dan) or pre (da)",
                    [&c](const Values& values) {
-                     const std::string word = OptionTable::chosen_word(values.back(), {"dan", "da"});
+                     const std::string word = chosen_word(values.back(), {"dan", "da"});
                      c.norm = word == "dan" ? NormPlacement::post : NormPlacement::pre;
                    });
   table.set_completions({"dan", "da"});

@@ -23,8 +23,7 @@ EncoderDecoderConfig named_config(std::string name) {
   const bool pre_norm = name.ends_with(kPreNorm);
   if (pre_norm) name.resize(name.size() - kPreNorm.size());
   if (const auto known = fairseq.find(name); known != fairseq.end()) name = known->second;
-  EncoderDecoderConfig config =
-      EncoderDecoderConfig::preset(OptionTable::chosen_word(name, EncoderDecoderConfig::preset_names()));
+  EncoderDecoderConfig config = EncoderDecoderConfig::preset(chosen_word(name, EncoderDecoderConfig::preset_names()));
   if (pre_norm) config.norm = NormPlacement::pre;
   return config;
 }

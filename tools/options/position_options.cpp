@@ -43,7 +43,7 @@ void add_words(OptionTable& table, const std::string& names, const EnumPointer& 
   table.add_custom(
       names, 1, 1, "WORD", help + " (" + value.choices() + ")",
       [value, names](const std::vector<std::string>& values) {
-        value.parse(names, OptionTable::chosen_word(values.back(), value.names()));
+        value.parse(names, chosen_word(values.back(), value.names()));
       },
       [value] { return toml_value(std::string(value.name())); });
   table.set_completions(value.names());

@@ -10,6 +10,7 @@
 
 #include "gyre/core/enum_names.h"
 #include "gyre/core/kernels/kernels.h"
+#include "gyre/core/option_list.h"
 
 namespace gyre {
 
@@ -36,8 +37,18 @@ struct ScheduleOptions {
 
   // True if the rates depend on the number of updates of the run.
   bool needs_total_updates() const;
+  bool warms_up() const { return warmup > 0 || warmup_percent > 0; }
+  void declare(OptionList& list);
   void validate() const;  // throws UsageError
 };
+
+// Reads the value of --lr-warmup or --lr-cooldown, "4000" or "10%": the number of updates, and the percentage of all
+// updates or 0. Throws a UsageError for any other text. updates_or_share_toml() writes it.
+std::pair<uint64_t, double> parse_updates_or_share(const std::string& text);
+std::string updates_or_share_toml(uint64_t updates, double percent);
+// Likewise for --lr-cooldown: the number of updates, or none and the percentage.
+std::pair<std::optional<uint64_t>, double> parse_cooldown(const std::string& text);
+std::string cooldown_toml(std::optional<uint64_t> updates, double percent);
 
 // The learning rates from an update of the optimizer on. Like every schedule, it does not count skipped updates.
 struct RateStage {
@@ -67,7 +78,8 @@ struct OptimizerOptions {
   ScheduleOptions schedule;
   std::vector<RateStage> rate_stages;  // stages in order; before the first one, `schedule` holds
 
-  void validate() const;  // throws UsageError
+  void declare(OptionList& list);  // without those of the schedule
+  void validate() const;           // throws UsageError
 };
 
 inline OptimizerOptions in_precision(OptimizerOptions options, Precision precision) {

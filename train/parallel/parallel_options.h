@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "gyre/core/option_list.h"
 #include "gyre/core/tensor.h"
 
 namespace gyre {
@@ -18,7 +19,10 @@ struct ParallelOptions {
   int zero = 0;                          // ZeRO stage: 1 shards the optimizer's state over the ranks, 2 also gradients
   double watchdog_timeout = 600;         // time limit of a collective in seconds; 0: none
 
-  void validate() const;  // throws UsageError
+  void declare(OptionList& list);
+  void declare_micro_batches(OptionList& list);  // those of the batch alone
+  void declare_exchange(OptionList& list);       // those of the exchange of gradients alone
+  void validate() const;                         // throws UsageError
   // Small buckets start early and hide better behind backward. An all-reduce of GPUs has a fixed cost of tens of
   // microseconds, in which NVLink moves several MiB, so that GPUs need larger ones.
   double bucket_mb_on(Device device) const { return bucket_mb.value_or(device == Device{} ? 1 : 32); }

@@ -29,6 +29,12 @@ struct FineTuningOptions : TrainOptions {
   double default_learning_rate() const { return starts_from_random_weights() ? kFromScratchRate : fine_tuning_rate_; }
   void validate() const;  // throws a UsageError if an option is invalid
 
+ protected:
+  // Lists the options that these tasks share. `item`: the element of
+  // a batch, in the plural ("rows"); `valid_item`: of a validation batch.
+  void declare_fine_tuning(OptionList& list, const std::string& item, const std::string& valid_item,
+                           std::vector<std::string> valid_metrics);
+
  private:
   double fine_tuning_rate_;
 };

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "gyre/core/option_values.h"
 #include "tests/errors.h"
 #include "tests/tools/command_line/temporary_file.h"
 

@@ -53,7 +53,7 @@ struct MaskedCall : Call {
   MaskedCall() {
     table.accept_config_files();
     add_encoder_options(table, model, "--preset,--task,--arch", encoder_presets());
-    add_masked_options(table, train, model.config);
+    add_language_options(table, train, model.config);
   }
 };
 

@@ -8,13 +8,13 @@
 #include "gyre/core/io/output_target.h"
 #include "gyre/data/store/build_store.h"
 #include "gyre/data/store/document_store.h"
+#include "gyre/data/text/document_options.h"
+#include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "gyre/train/log/stopwatch.h"
 #include "tools/command_line/messages.h"
 #include "tools/commands/data/text_rate.h"
 #include "tools/commands/text_progress.h"
 #include "tools/options/cpu_threads.h"
-#include "tools/options/document_rows.h"
-#include "tools/options/tokenizer_rows.h"
 #include "tools/program.h"
 
 namespace gyre {
@@ -101,17 +101,17 @@ void add_data_build_command(Program& program) {
       program.command("data build", "convert text to a memory-mapped token store", [args] { return build(*args); });
   args->table = &table;
   table.add("--vocab,-v", args->vocabulary, "FILE", "vocabulary of both sides");
-  add_tokenizer_rows(table, args->tokenizer);
+  table.add_options(args->tokenizer);
   table.add("--source,-s", args->sources, "FILE...",
             "text, one sentence per line; with --documents or JSON lines any number of files, folders and patterns");
   table.add("--target,-t", args->target, "FILE",
             "translation of the text, line by line; default: a store with one side");
   table.add("--output,-o", args->output, "FILE", "token store to write");
   for (const char* name : {"vocab", "source", "output"}) table.required(name);
-  add_documents_row(table, args->documents, "; none: lines are sentences; every one of JSON lines is a document",
-                    {"none", "blank-line", "line", "whole"});
-  add_line_ends_row(table, args->line_ends, "keep if the vocabulary can write line ends, else none");
-  add_text_field_row(table, args->text_field);
+  table.add(documents_option(&args->documents, "; none: lines are sentences; every one of JSON lines is a document",
+                             {"none", "blank-line", "line", "whole"}));
+  table.add(line_ends_option(&args->line_ends, "keep if the vocabulary can write line ends, else none"));
+  table.add(text_field_option(&args->text_field));
   table.add("--max-length", args->text.max_length, "TOKENS",
             "maximum tokens of a line, on either side; longer lines are bad");
   table.add_flag("--max-length-crop", args->text.crop, "truncate lines to --max-length instead");

@@ -21,6 +21,7 @@
 #include "gyre/data/checking/check_data.h"
 #include "gyre/data/checking/check_documents.h"
 #include "gyre/data/store/token_store.h"
+#include "gyre/data/text/document_options.h"
 #include "gyre/data/text/printable.h"
 #include "gyre/models/config/config.h"
 #include "gyre/models/encoder_decoder.h"
@@ -30,7 +31,6 @@
 #include "tools/command_line/foreign_options.h"
 #include "tools/command_line/messages.h"
 #include "tools/command_line/option_table.h"
-#include "tools/options/document_rows.h"
 #include "tools/options/layer_options.h"
 #include "tools/options/model_options.h"
 #include "tools/options/tasks/nmt_options.h"
@@ -362,8 +362,8 @@ void print(const DocumentCheck& check) {
 
 void DocumentCheckArgs::add_rows(OptionTable& table) {
   table.group("Documents, of a language model; one file of text or JSON lines in --train-sets");
-  add_documents_row(table, documents, "; default: blank-line; if it is given, the sets are documents in any case");
-  add_text_field_row(table, text_field);
+  table.add(documents_option(&documents, "; default: blank-line; if it is given, the sets are documents in any case"));
+  table.add(text_field_option(&text_field));
   table.add("--near-duplicates", near_duplicates, "SIMILARITY",
             "count documents whose estimated Jaccard similarity to an earlier one is at least this; 0: do not compare");
   table.add("--overlap-words", overlap_words, "WORDS",

@@ -8,12 +8,12 @@
 #include "gyre/core/option_checks.h"
 #include "gyre/data/store/document_store.h"
 #include "gyre/data/text/cleaning/clean_corpus.h"
+#include "gyre/data/text/document_options.h"
+#include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "gyre/train/log/stopwatch.h"
 #include "tools/command_line/messages.h"
 #include "tools/commands/data/text_rate.h"
 #include "tools/options/cpu_threads.h"
-#include "tools/options/document_rows.h"
-#include "tools/options/tokenizer_rows.h"
 #include "tools/print_summary.h"
 #include "tools/program.h"
 
@@ -143,11 +143,12 @@ void add_files(OptionTable& table, CleaningFiles& files) {
 
 void add_documents(OptionTable& table, CleanArgs& args) {
   table.group("Documents, of a corpus for language models; all filters apply to whole documents");
-  add_documents_row(table, args.documents,
-                    "; none: lines are filtered, and those that end documents stay; every one of JSON lines is a "
-                    "document",
-                    {"none", "blank-line", "line"});
-  add_text_field_row(table, args.text_field);
+  table.add(
+      documents_option(&args.documents,
+                       "; none: lines are filtered, and those that end documents stay; every one of JSON lines is a "
+                       "document",
+                       {"none", "blank-line", "line"}));
+  table.add(text_field_option(&args.text_field));
   table.add("--near-duplicates", args.options.near_duplicates.similarity, "SIMILARITY",
             "drop documents whose estimated Jaccard similarity to one that was kept before is at least this (0.8, for "
             "example); 0: keep them");
@@ -167,7 +168,7 @@ void add_filters(OptionTable& table, CleanArgs& args) {
   table.add("--min-length", options.min_length, "WORDS", "minimum words of a line or document, or tokens with --vocab");
   table.add("--max-length", options.max_length, "WORDS", "maximum words, or tokens with --vocab; 0: no limit");
   table.add("--vocab,-v", args.vocabulary, "FILE", "vocabulary, to count lengths in tokens");
-  add_tokenizer_rows(table, args.tokenizer);
+  table.add_options(args.tokenizer);
   table.add("--max-ratio", options.max_ratio, "NUMBER",
             "maximum ratio of the words of both sides, longer to shorter; 0: no limit");
   table.add("--max-characters", options.max_characters, "CHARACTERS", "maximum characters of a word; 0: no limit");

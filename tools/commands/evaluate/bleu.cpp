@@ -26,7 +26,7 @@ std::vector<std::string> parse_protocols(const std::vector<std::string>& values)
   std::vector<std::string> choices = kProtocols, result;
   choices.emplace_back("all");
   for (const std::string& value : split_list(values)) {
-    const std::string protocol = OptionTable::chosen_word(value, choices);
+    const std::string protocol = chosen_word(value, choices);
     if (protocol == "all") return kProtocols;
     if (std::find(result.begin(), result.end(), protocol) == result.end()) result.push_back(protocol);
   }

@@ -77,7 +77,7 @@ void add_inspect_batches_command(Program& program) {
             ".rows to predict, .targets");
   table.add_flag("--causal", args->causal, "the batches of gyre train lm: predict the next token in every row");
   add_encoder_options(table, args->model, "--preset,--task,--arch", EncoderOnlyConfig::preset_names());
-  add_masked_options(table, args->train, args->model.config);
+  add_language_options(table, args->train, args->model.config);
   table.required("model", false);
   table.describe_again("model", "write the batches of the run in this directory, by its own options");
   table.set_common({"config", "updates", "output", "causal", "model", "train-sets", "vocab", "documents", "max-length",

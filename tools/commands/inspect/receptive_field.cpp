@@ -17,6 +17,7 @@
 #include "gyre/core/io/json.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/option_checks.h"
+#include "gyre/core/option_values.h"
 #include "gyre/core/random.h"
 #include "gyre/data/store/document_store.h"
 #include "gyre/models/encoder_only.h"
@@ -24,7 +25,6 @@
 #include "gyre/train/analysis/extrapolation.h"
 #include "gyre/train/log/progress.h"
 #include "gyre/train/pretrained/trained_model.h"
-#include "tools/command_line/option_values.h"
 #include "tools/commands/scored_text.h"
 #include "tools/options/bos_choice.h"
 #include "tools/options/cpu_threads.h"
@@ -290,7 +290,7 @@ void add_position_row(OptionTable& table, InspectReceptiveFieldArgs& args) {
       [&args](const std::vector<std::string>& values) {
         args.positions.clear();
         for (const std::string& word : split_list(values))
-          args.positions.push_back(OptionTable::chosen_word(word, position_encoding_names()));
+          args.positions.push_back(chosen_word(word, position_encoding_names()));
       },
       [&args] { return toml_value(args.positions); });
 }

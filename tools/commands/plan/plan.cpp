@@ -22,6 +22,7 @@
 #include "gyre/core/io/json.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/option_checks.h"
+#include "gyre/core/option_values.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/train/log/progress.h"
@@ -33,7 +34,6 @@
 #include "tools/command_line/foreign_options.h"
 #include "tools/command_line/messages.h"
 #include "tools/command_line/option_table.h"
-#include "tools/command_line/option_values.h"
 #include "tools/options/layer_options.h"
 #include "tools/options/model_options.h"
 #include "tools/options/tasks/classify_options.h"
@@ -561,14 +561,13 @@ struct PlanLanguage : PlanArgs {
 
 template <class Options>
 void add_language(Program& program, const std::string& words, const std::string& help, const std::string& preset,
-                  const std::vector<std::string>& presets,
-                  void (*add_options)(OptionTable&, Options&, EncoderOnlyConfig&)) {
+                  const std::vector<std::string>& presets) {
   constexpr bool kCausal = std::is_same_v<Options, LanguageOptions>;
   auto args = std::make_shared<PlanLanguage<Options>>(preset);
   OptionTable& table = program.command(words, help, [args] { return args->run(kCausal); });
   table.accept_config_files();
   add_encoder_options(table, args->model, "--preset,--task,--arch", presets);
-  add_options(table, args->train, args->model.config);
+  add_language_options(table, args->train, args->model.config);
   add_plan_rows(table, *args);
 }
 
@@ -634,9 +633,9 @@ void add_plan_commands(Program& program) {
   program.describe_group("plan", "estimate memory, time and scaling of a training job");
   add_nmt(program);
   add_language<MaskedOptions>(program, "plan mlm", "plan the training of a masked language model", "roformer-mini",
-                              encoder_presets(), add_masked_options);
+                              encoder_presets());
   add_language<LanguageOptions>(program, "plan lm", "plan the training of a causal language model", "lm-tiny",
-                                EncoderOnlyConfig::preset_names(), add_language_options);
+                                EncoderOnlyConfig::preset_names());
   add_classify(program, TextTaskKind::classify, "plan the fine-tuning of an encoder to classify texts");
   add_classify(program, TextTaskKind::regress, "plan the fine-tuning of an encoder for regression");
   add_classify(program, TextTaskKind::pair, "plan the fine-tuning of an encoder to classify pairs of texts");

@@ -283,7 +283,7 @@ void add_plot_attention_command(Program& program) {
                        enum_choices<AttentionPart>() + "); default: cross",
                    [args](const std::vector<std::string>& values) {
                      args->options.part = parse_enum<AttentionPart>(
-                         "--part", OptionTable::chosen_word(values.back(), {"encoder", "decoder", "cross"}));
+                         "--part", chosen_word(values.back(), {"encoder", "decoder", "cross"}));
                    });
   table.set_completions({"encoder", "decoder", "cross"});
   table.add("--layer", args->options.layer, "NUMBER", "layer, from 0");

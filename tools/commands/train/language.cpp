@@ -38,7 +38,7 @@ void add_masked(Program& program) {
                                          [args] { return args->run(train_masked_language); });
   args->table = &table;
   add_encoder_options(table, args->model, kPresetNames, encoder_presets());
-  add_masked_options(table, args->train, args->model.config);
+  add_language_options(table, args->train, args->model.config);
 }
 
 // Accepts every preset, because the causal mask makes any model causal.

@@ -6,6 +6,7 @@
 
 #include "tools/commands/train/train_command.h"
 #include "tools/options/tasks/encoder_options.h"
+#include "tools/options/tasks/fine_tuning_options.h"
 #include "tools/options/tasks/match_options.h"
 
 namespace gyre {
@@ -19,7 +20,7 @@ struct TrainMatchArgs {
 };
 
 int train(TrainMatchArgs& args) {
-  check_match_options(*args.table, args.train);
+  check_fine_tuning_options(*args.table, args.train);
   check_encoder_options(*args.table, args.model.config);
   return run_training(*args.table, args.train, [&](const Resolved<MatchOptions>& options, Communicator& ranks) {
     return train_match(options, args.model.config, ranks);

@@ -2,6 +2,7 @@
 
 #include "gyre/data/text/text_tasks.h"
 #include "tools/options/tasks/fine_tuning_options.h"
+#include "tools/options/train_options.h"
 
 namespace gyre {
 
@@ -51,15 +52,6 @@ void add_task_rows(OptionTable& table, ClassifyArgs& args) {
               "the class names as they appear in the files, in the order of the model's outputs");
 }
 
-void add_data_rows(OptionTable& table, ClassifyOptions& o) {
-  table.group("Data");
-  table.add("--train-sets,-t", o.data.train_sets, "FILE", "training data: tab-separated rows, without quoting");
-  table.add("--valid-sets", o.data.valid_sets, "FILE", "validation data, in the same form");
-  table.add("--max-length", o.data.max_length, "TOKENS",
-            "maximum tokens per row, [CLS] and [SEP] included; longer rows are truncated, the longer text first");
-  table.required("train-sets");
-}
-
 }  // namespace
 
 ClassifyArgs::ClassifyArgs(TextTaskKind kind) : kind(kind) {
@@ -74,8 +66,10 @@ ClassifyArgs::ClassifyArgs(TextTaskKind kind) : kind(kind) {
 
 void add_classify_options(OptionTable& table, ClassifyArgs& args) {
   add_task_rows(table, args);
-  add_data_rows(table, args.train);
-  add_fine_tuning_options(table, args.train, "rows", "rows", valid_metrics(args.kind));
+  OptionList list;
+  args.train.declare(list, valid_metrics(args.kind));
+  table.add(list);
+  set_common_training_rows(table);
 }
 
 void check_classify_options(const OptionTable& table, ClassifyArgs& args) {

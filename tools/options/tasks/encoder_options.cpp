@@ -64,7 +64,7 @@ void add_encoder_options(OptionTable& table, EncoderArgs& args, const std::strin
   table.add_custom(
       preset_names, 1, 1, "NAME", "architecture whose values other options override: " + joined(presets),
       [&args, presets](const std::vector<std::string>& values) {
-        args = EncoderArgs(OptionTable::chosen_word(values.back(), presets));
+        args = EncoderArgs(chosen_word(values.back(), presets));
       },
       [&args] { return toml_value(args.preset); });
   table.set_completions(presets);

@@ -9,8 +9,6 @@ namespace gyre {
 
 // `options` and `config` must outlive the table. `config`: of the model, which --pretrained-model sets.
 void add_language_options(OptionTable& table, LanguageOptions& options, EncoderOnlyConfig& config);
-// Likewise, with the masking options.
-void add_masked_options(OptionTable& table, MaskedOptions& options, EncoderOnlyConfig& config);
 
 // Call after resolve(). Sets the defaults that depend on other options, and throws UsageError for options that were
 // given but would have no effect in this run.

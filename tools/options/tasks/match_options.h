@@ -9,7 +9,4 @@ namespace gyre {
 // `options` must outlive the table.
 void add_match_options(OptionTable& table, MatchOptions& options);
 
-// Call after resolve(). Throws UsageError for options that would have no effect in this run.
-void check_match_options(const OptionTable& table, MatchOptions& options);
-
 }  // namespace gyre

@@ -11,22 +11,14 @@
 
 namespace gyre {
 
-// Adds the row. Like a preset, it sets `config`, and other options override its values: check_pretrained_model()
-// accepts those that agree with the model. Options: has pretrained_model and data.vocabulary.
+// Lets the row --pretrained-model set `config`, like a preset: other options override its values, and
+// check_pretrained_model() accepts those that agree with the model. Options: has pretrained_model.
 template <class Options, class Config>
-void add_pretrained_row(OptionTable& table, Options& options, Config& config) {
-  table.group("Initialization");
-  table.add_custom(
-      "--pretrained-model,--init-from", 1, 1, "DIRECTORY",
-      "run whose weights, architecture and vocabulary to start from",
-      [&options, &config](const std::vector<std::string>& values) {
-        options.pretrained_model = values.back();
-        if (std::filesystem::exists(options.pretrained_model))
-          config = read_config<Config>(find_run(options.pretrained_model));
-      },
-      [&options] { return options.pretrained_model.empty() ? std::string() : toml_value(options.pretrained_model); });
-  table.applies_first();
-  table.required_unless_given("vocab", "pretrained-model");
+void take_pretrained_config(OptionTable& table, const Options& options, Config& config) {
+  table.when_set("pretrained-model", [&options, &config] {
+    if (std::filesystem::exists(options.pretrained_model))
+      config = read_config<Config>(find_run(options.pretrained_model));
+  });
 }
 
 // Call after resolve(). Takes the vocabulary of the pretrained model unless the options give one. Throws a UsageError

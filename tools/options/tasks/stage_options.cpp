@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "gyre/train/optim/optimizer_options.h"
 #include "gyre/train/optim/schedule.h"
 #include "gyre/train/period.h"
-#include "tools/options/train_options.h"
 
 namespace gyre {
 namespace {
@@ -28,7 +28,7 @@ void add_batch_rows(OptionTable& table, LanguageStage& stage) {
   table.add_custom(
       "--batch-unit", 1, 1, "WORD", "unit of --mini-batch-words: total or sentences (samples)",
       [&stage](const Values& values) {
-        stage.batch_unit = OptionTable::chosen_word(values.back(), {"total", "sentences"});
+        stage.batch_unit = chosen_word(values.back(), {"total", "sentences"});
       },
       [&stage] { return toml_value(stage.batch_unit); });
   table.add_custom("--mini-batch,--batch-size", 1, 1, "SAMPLES", "samples per global batch",
@@ -66,7 +66,7 @@ void add_rate_rows(OptionTable& table, LanguageStage& stage) {
             "peak learning rate; the schedule of the run goes on with it unless the stage has one of its own");
   table.add_custom(
       "--lr-schedule,--lr-scheduler", 1, 1, "WORD", "a learning rate schedule for this stage alone",
-      [&stage](const Values& values) { stage.schedule = OptionTable::chosen_word(values.back(), schedule_names()); },
+      [&stage](const Values& values) { stage.schedule = chosen_word(values.back(), schedule_names()); },
       [&stage] { return toml_value(stage.schedule); });
   table.add_custom(
       "--lr-warmup,--warmup-updates", 1, 1, "UPDATES",

@@ -2,6 +2,7 @@
 
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "gyre/core/option_checks.h"
 
@@ -26,6 +27,17 @@ ClassifyOptions::ClassifyOptions() : FineTuningOptions(2e-5) {
   optimizer.schedule.kind = "linear";
   optimizer.schedule.warmup_percent = kFineTuningWarmup;
   stop.after = {3, Period::Unit::epochs};
+}
+
+void ClassifyOptions::declare(OptionList& list, std::vector<std::string> valid_metrics) {
+  list.group("Data");
+  list.add(OnResume::same_bits, "--train-sets,-t", &data.train_sets, "FILE",
+           "training data: tab-separated rows, without quoting", {.required = true});
+  list.add(OnResume::same_bits, "--valid-sets", &data.valid_sets, "FILE", "validation data, in the same form");
+  list.add(OnResume::other_data, "--max-length", &data.max_length, "TOKENS",
+           "maximum tokens per row, [CLS] and [SEP] included; longer rows are truncated, the longer text first",
+           {.bounds = at_least(1)});
+  declare_fine_tuning(list, "rows", "rows", std::move(valid_metrics));
 }
 
 void ClassifyOptions::validate() const {

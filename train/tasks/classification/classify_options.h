@@ -1,6 +1,7 @@
 // The training options of text classifiers and regressions.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,10 @@ struct ClassifyOptions : FineTuningOptions {
   ClassifyOptions();
   LabeledFormat format;  // columns and classes
 
+  void declare(OptionList& list) override { declare(list, {}); }
+  std::unique_ptr<TrainOptions> with_defaults() const override { return std::make_unique<ClassifyOptions>(); }
+  // `valid_metrics`: the words of --valid-metrics, for help and completion.
+  void declare(OptionList& list, std::vector<std::string> valid_metrics);
   void validate() const;  // throws a UsageError if an option is invalid
 };
 

@@ -361,20 +361,7 @@ class LanguageModel final : public TrainingModel {
 struct LanguageObjective {
   SampleOptions::Task task;
   std::function<MakeInput(const Vocabulary& vocabulary, uint64_t seed)> input_maker;
-  RunOptions options;
 };
-
-RunOptions run_options_of(const LanguageOptions& o) {
-  RunOptions options{{"=documents", o.documents},
-                     {"=fill", o.fill},
-                     {"=across-documents", o.across_documents ? "on" : "off"},
-                     {"=valid-share", concat(o.validation_share)}};
-  if (!o.train_weights.empty()) options["=train-weights"] = weights_text(o.train_weights);
-  if (o.z_loss > 0) options["z-loss"] = concat(o.z_loss);  // older runs do not have it
-  if (o.line_ends == "keep" || o.line_ends == "space") options[std::string(kLineEndsOption)] = o.line_ends;
-  if (o.documents_attend != "across") options["=documents-attend"] = o.documents_attend;  // earlier versions lack it
-  return options;
-}
 
 std::unique_ptr<LanguageModel> make_model(const LanguageOptions& options, const EncoderOnlyConfig& config,
                                           const Vocabulary& vocabulary, const JobContext& context) {
@@ -410,13 +397,11 @@ TaskParts make_parts(const LanguageOptions& given, EncoderOnlyConfig config, con
     return std::make_unique<LanguageData>(of_stage, objective.task, objective.input_maker(vocabulary, o.seed), loss, o,
                                           micro_batches);
   };
-  parts.options = run_options_of(options);
   const std::vector<Corpora> all_corpora = open_stage_corpora(options, corpora, vocabulary);
   parts.data = make_training_data(options, all_corpora, make_data);
   parts.stages = run_stages(options);
-  parts.options.merge(stage_run_options(options, all_corpora));
-  parts.options.insert(objective.options.begin(), objective.options.end());
-  if (!options.pretrained_model.empty()) parts.options["pretrained-model"] = options.pretrained_model.string();
+  parts.options = stage_run_options(options, all_corpora);
+  if (!options.line_ends.empty()) parts.options[std::string(kLineEndsOption)] = options.line_ends;
   parts.model = std::move(model);
   return parts;
 }
@@ -436,18 +421,15 @@ std::optional<ReplayResult> train_masked_language(const Resolved<MaskedOptions>&
   const LanguageObjective objective{SampleOptions::Task::masked,
                                     [masking](const Vocabulary& vocabulary, uint64_t seed) {
                                       return masked_inputs(Masking(MaskingVocabulary::of(vocabulary), masking, seed));
-                                    },
-                                    {{"=mask-share", concat(options->mask_share)},
-                                     {"=mask-draw", options->mask_draw},
-                                     {"=whole-words", options->whole_words ? "on" : "off"}}};
+                                    }};
   return train(*options, config, objective, ranks);
 }
 
 std::optional<ReplayResult> train_causal_language(const Resolved<LanguageOptions>& options,
                                                   const EncoderOnlyConfig& config, Communicator& ranks) {
   require(config.causal, "[lm] expected a causal model, got a bidirectional one");
-  const LanguageObjective objective{
-      SampleOptions::Task::next, [](const Vocabulary&, uint64_t) { return next_token_inputs(); }, {}};
+  const LanguageObjective objective{SampleOptions::Task::next,
+                                    [](const Vocabulary&, uint64_t) { return next_token_inputs(); }};
   return train(*options, config, objective, ranks);
 }
 

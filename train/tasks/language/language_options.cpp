@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "gyre/core/option_checks.h"
+#include "gyre/data/text/document_options.h"
 #include "gyre/data/text/document_text.h"
 #include "gyre/train/optim/schedule.h"
 #include "gyre/train/tasks/language/language_stages.h"
@@ -23,6 +26,24 @@ SampleOptions LanguageOptions::samples(SampleOptions::Task task) const {
 }
 
 namespace {
+
+// fairseq has a single option for how samples are filled and whether they cross document boundaries.
+Option break_mode(LanguageOptions& o) {
+  static const std::map<std::string, std::pair<const char*, bool>> modes{{"none", {"full", true}},
+                                                                         {"complete", {"sentences", true}},
+                                                                         {"complete-doc", {"sentences", false}},
+                                                                         {"eos", {"segment", false}}};
+  std::vector<std::string> words;
+  for (const auto& [word, meaning] : modes) words.push_back(word);
+  return {"--sample-break-mode",
+          {1, 1,
+           [&o, words](const OptionValue::Words& given) {
+             std::tie(o.fill, o.across_documents) = modes.at(chosen_word(given.back(), words));
+           }},
+          "WORD",
+          "fairseq's name for --fill and --across-documents: none, complete, complete-doc, eos",
+          {.completions = words, .shorthand_of = "fill"}};
+}
 
 // A validation set that is there twice would count twice in the mean.
 void expect_different(const std::vector<Path>& sets) {
@@ -113,22 +134,80 @@ void LanguageOptions::set_stages(std::vector<LanguageStage> all) {
   stages = std::move(all);
 }
 
+void LanguageOptions::declare_data(OptionList& list) {
+  list.group("Data");
+  // Runs compare the data, and not the names of its files.
+  list.add(OnResume::same_bits, "--train-sets,-t", &data.train_sets, "FILE...",
+           "training data: text, JSON lines (also compressed), folders, patterns, or token stores from gyre data build "
+           "--documents; several are one corpus, in this order",
+           {.required = true});
+  list.add(OnResume::other_data, "--train-weights", &train_weights, "WEIGHT...",
+           "shares of the samples from each of --train-sets; without it, every sample occurs once per epoch");
+  list.add(OnResume::same_bits, "--valid-sets", &data.valid_sets, "FILE...",
+           "validation data, in the same forms, each with a cross-entropy of its own beside that of all");
+  list.add(OnResume::other_data, "--valid-share", &validation_share, "SHARE",
+           "share of --train-sets that is held out for validation instead of --valid-sets: of its documents, or the "
+           "end of a single document; 0.2 is the paper's 8:2 split",
+           {.bounds = fraction()});
+  const auto without_validation = [this] { return has_validation_data() ? "" : "there is no validation data"; };
+  list.add(OnResume::same_bits, "--valid-samples", &validation_samples, "SAMPLES",
+           "number of validation samples, evenly spaced; 0: all", {.unused = without_validation});
+  list.add(OnResume::same_bits, "--vocab,--vocabs,-v", &data.vocabulary, "FILE", "vocabulary, from gyre vocab",
+           {.supplied_by = "pretrained-model", .required = true});
+  tokenizer.declare(list);
+  list.add(OnResume::other_data, documents_option(&documents, ""));
+  list.add(OnResume::other_data, line_ends_option(&line_ends, "keep if the vocabulary can write line ends, else none"));
+  list.at("line-ends").unused = [this] {
+    return documents == "whole" ? "--documents is whole, which keeps all line ends" : "";
+  };
+  list.add(OnResume::same_bits, text_field_option(&text_field));
+  list.add(OnResume::other_data, "--max-length,--tokens-per-sample", &data.max_length, "TOKENS",
+           "tokens per sample, <s> and </s> included", {.bounds = at_least(3)});
+  list.add(OnResume::other_data, "--fill", one_of(&fill, {"full", "sentences", "segment"}),
+           "content of a sample: as many tokens as fit, whole sentences, or one sentence");
+  list.add(OnResume::other_data, "--across-documents", &across_documents,
+           "let samples continue into the next document, with </s> between documents");
+  list.add(
+      OnResume::other_data, "--documents-attend", one_of(&documents_attend, {"across", "apart"}),
+      "attention within a sample of several documents: across their boundaries; or apart, as if each document were a "
+      "sample, with positions that restart at 0",
+      {.unused = [this] { return across_documents ? "" : "without --across-documents, a sample holds one document"; }});
+  list.add(OnResume::same_bits, break_mode(*this));
+  list.group("Initialization");
+  list.add(OnResume::other_bits, pretrained_model_option(&pretrained_model));
+}
+
+void LanguageOptions::declare_run(OptionList& list, std::vector<std::string> valid_metrics) {
+  declare_training(list, {.batch_units = {"total", "sentences"},
+                          .batch_unit_help = "unit of --mini-batch-words: tokens or sentences (samples)",
+                          .valid_metrics = std::move(valid_metrics)});
+  list.at("on-bad-line").unused = [this] { return documents == "whole" ? "--documents is whole" : ""; };
+  list.group("Optimizer");
+  list.add(OnResume::other_bits, "--z-loss", &z_loss, "NUMBER",
+           "factor of the squared logarithm of the softmax's denominator in the loss, which keeps logits small (PaLM: "
+           "1e-4); 0: none",
+           {.bounds = finite_at_least(0)});
+  list.group("Stopping, saving, validation");
+  list.add(OnResume::same_bits, "--valid-mini-batch,--batch-size-valid", &validation.mini_batch, "SAMPLES",
+           "samples per validation batch", {.bounds = at_least(1), .unused = [this] {
+                                              return has_validation_data() ? "" : "there is no validation data";
+                                            }});
+}
+
+void LanguageOptions::declare(OptionList& list) {
+  declare_data(list);
+  declare_run(list, {"cross-entropy", "perplexity", "accuracy", "bits-per-byte"});
+}
+
 void LanguageOptions::validate() const {
   TrainOptions::validate();
   tokenizer.check();
   expect(!data.train_sets.empty(), "--train-sets", "text files or a token store", "nothing");
-  expect_at_least(3, "--max-length", data.max_length);
-  expect_one_of({"total", "sentences"}, "--batch-unit", batch.unit);
   parse_document_end(documents);
-  if (!line_ends.empty()) expect_one_of({"keep", "space", "none"}, "--line-ends", line_ends);
   expect_different(data.valid_sets);
-  expect_one_of({"full", "sentences", "segment"}, "--fill", fill);
   expect(documents != "whole" || fill == "full", "--fill", "full with --documents whole, which has no sentences", fill);
   expect(!across_documents || fill != "segment", "--across-documents", "off with --fill segment", "on");
-  expect_one_of({"across", "apart"}, "--documents-attend", documents_attend);
-  expect_fraction("--valid-share", validation_share);
   expect(validation_share == 0 || data.valid_sets.empty(), "--valid-share", "0 with --valid-sets", validation_share);
-  expect_finite_at_least(0, "--z-loss", z_loss);
   expect_weights(train_weights, data.train_sets.size(), batch.shuffle);
   for (const LanguageStage& stage : stages) {
     const LanguageOptions of_stage = options_of_stage(*this, stage);
@@ -141,12 +220,6 @@ void LanguageOptions::validate() const {
     expect_one_of({"cross-entropy", "perplexity", "accuracy", "bits-per-byte"}, "--valid-metrics", metric);
 }
 
-std::string weights_text(const std::vector<double>& weights) {
-  std::string text;
-  for (const double weight : weights) text += concat(text.empty() ? "" : " ", weight);
-  return text;
-}
-
 OptimizerOptions causal_optimizer() {
   OptimizerOptions options = LanguageOptions().optimizer;
   options.kind = "adamw";
@@ -157,6 +230,20 @@ OptimizerOptions causal_optimizer() {
   return options;
 }
 
+void MaskedOptions::declare(OptionList& list) {
+  declare_data(list);
+  list.group("Masking");
+  list.add(OnResume::other_data, "--mask-share,--mask-prob", &mask_share, "SHARE",
+           "share of the tokens to predict: 80 % of them masked, 10 % replaced by random tokens, 10 % unchanged",
+           {.bounds = Bounds{
+                .expected = "a number above 0 and up to 1", .minimum = 0, .maximum = 1, .includes_minimum = false}});
+  list.add(OnResume::other_data, "--mask-draw", one_of(&mask_draw, {"exact", "independent"}),
+           "exact: this share of every sample, as in BERT; independent: each token independently, and a batch without "
+           "masks updates nothing");
+  list.add(OnResume::other_data, "--whole-words,--mask-whole-words", &whole_words, "mask all pieces of a word or none");
+  declare_run(list, {"cross-entropy", "perplexity", "accuracy"});
+}
+
 MaskingOptions MaskedOptions::masking() const {
   return {.share = mask_share, .draw = MaskingOptions::parse_draw(mask_draw), .whole_words = whole_words};
 }
@@ -165,8 +252,6 @@ void MaskedOptions::validate() const {
   LanguageOptions::validate();
   for (const std::string& metric : validation.metrics)
     expect(metric != "bits-per-byte", "--valid-metrics", "bits-per-byte only for causal models", metric);
-  expect(mask_share > 0 && mask_share <= 1, "--mask-share", "a number above 0 and up to 1", mask_share);
-  expect_one_of({"exact", "independent"}, "--mask-draw", mask_draw);
 }
 
 }  // namespace gyre

@@ -1,6 +1,7 @@
 // The training options of language models on documents.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -69,11 +70,14 @@ struct LanguageOptions : TrainOptions {
   void set_stages(std::vector<LanguageStage> all);
   bool has_validation_data() const override { return validation_share > 0 || !data.valid_sets.empty(); }
   SampleOptions samples(SampleOptions::Task task) const;
+  void declare(OptionList& list) override;
+  std::unique_ptr<TrainOptions> with_defaults() const override { return std::make_unique<LanguageOptions>(); }
   void validate() const;  // throws a UsageError if an option is invalid
-};
 
-// "0.7 0.3"
-std::string weights_text(const std::vector<double>& weights);
+ protected:
+  void declare_data(OptionList& list);
+  void declare_run(OptionList& list, std::vector<std::string> valid_metrics);
+};
 
 // The defaults of causal language models: AdamW as for GPT-3 and LLaMA.
 OptimizerOptions causal_optimizer();
@@ -84,6 +88,8 @@ struct MaskedOptions : LanguageOptions {
   std::string mask_draw = "exact";  // exact, independent (MaskingOptions::Draw)
   bool whole_words = false;
   MaskingOptions masking() const;
+  void declare(OptionList& list) override;
+  std::unique_ptr<TrainOptions> with_defaults() const override { return std::make_unique<MaskedOptions>(); }
   void validate() const;
 };
 

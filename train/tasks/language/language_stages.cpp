@@ -11,6 +11,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/hexadecimal.h"
+#include "gyre/core/option_values.h"
 #include "gyre/train/optim/schedule.h"
 #include "gyre/train/options.h"
 #include "gyre/train/tasks/require_positions.h"
@@ -163,7 +164,7 @@ RunOptions stage_run_options(const LanguageOptions& run, const std::vector<Corpo
     options["=" + stage_end_option_name(stage.begin)] = std::to_string(stage.end());
     options["=" + name + ", training data"] = hexadecimal(checksum_of(corpora[i]));
     if (const LanguageOptions of_stage = options_of_stage(run, run.stages[i]); !of_stage.train_weights.empty())
-      options["=" + name + ", weights"] = weights_text(of_stage.train_weights);
+      options["=" + name + ", weights"] = option_text(of_stage.train_weights);
     options[name + ", learning rate"] = rates_text(run.optimizer.rate_stages[i]);
   }
   return options;

@@ -60,8 +60,6 @@ TaskParts make_parts(const MatchOptions& options, InitialEncoder& initial, const
   };
   parts.data = std::make_unique<MatchData>(options, initial.config, vocabulary, loss, context.micro_batches);
   parts.task = MatchTask{objective, options.data.max_length}.to_json();
-  parts.options = {{"loss", objective.loss}, {"swap-texts", concat(options.swap)}};
-  if (objective.is_margin_loss()) parts.options["margin"] = concat(objective.margin);
   parts.make_validation = [&options, context, &vocabulary, &network] {
     return std::make_unique<MatchValidation>(read_triplets(options.data.valid_sets.at(0), options.data, vocabulary),
                                              network, context, options.objective, options.validation);

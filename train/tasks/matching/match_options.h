@@ -1,6 +1,8 @@
 // The training options of text matching.
 #pragma once
 
+#include <memory>
+
 #include "gyre/train/tasks/fine_tuning_options.h"
 #include "gyre/train/tasks/matching/match_objective.h"
 
@@ -18,6 +20,8 @@ struct MatchOptions : FineTuningOptions {
   // for each triplet and epoch.
   double swap = 0;
 
+  void declare(OptionList& list) override;
+  std::unique_ptr<TrainOptions> with_defaults() const override { return std::make_unique<MatchOptions>(); }
   void validate() const;  // throws a UsageError if an option is invalid
 };
 

@@ -41,12 +41,6 @@ TaskParts make_parts(const NmtOptions& options, EncoderDecoderConfig config, con
   };
   parts.data = std::make_unique<NmtData>(options, vocabulary, loss, context.micro_batches);
   allocate_initial_weights(model->parameters(), options, options.pretrained_model, vocabulary, context);
-  parts.options = {{"label-smoothing", concat(options.label_smoothing)}};
-  if (options.bpe_dropout > 0) {
-    parts.options["bpe-dropout"] = concat(options.bpe_dropout, " on ", options.bpe_dropout_side);
-  }
-  if (options.r_drop > 0) parts.options["r-drop"] = concat(options.r_drop);  // older runs lack the option
-  if (!options.pretrained_model.empty()) parts.options["pretrained-model"] = options.pretrained_model.string();
   parts.make_validation = [&options, context, &vocabulary, &network = model->network()] {
     return std::make_unique<NmtValidation>(read_validation_set(options, vocabulary, network.longest()), vocabulary,
                                            network, context, options);

@@ -24,26 +24,68 @@ void expect_pairs(const std::string& flag, const std::vector<Path>& paths) {
 
 }  // namespace
 
+void NmtOptions::declare(OptionList& list) {
+  list.group("Data");
+  // Runs compare the data, and not the names of its files.
+  list.add(OnResume::same_bits, "--train-sets,-t", &data.train_sets, "SOURCE TARGET",
+           "training data: two text files or token stores", {.required = true});
+  list.add(OnResume::same_bits, "--valid-sets", &data.valid_sets, "SOURCE TARGET", "validation data, in the same form");
+  list.add(OnResume::same_bits, "--vocab,--vocabs,-v", &data.vocabulary, "FILE",
+           "joint vocabulary of both sides, from gyre vocab", {.supplied_by = "pretrained-model", .required = true});
+  tokenizer.declare(list);
+  list.add(OnResume::other_data, "--max-length", &data.max_length, "TOKENS",
+           "maximum length of training sentences, on either side", {.bounds = at_least(2)});
+  list.group("Initialization");
+  list.add(OnResume::other_bits, pretrained_model_option(&pretrained_model));
+  declare_training(list,
+                   {.batch_units = {"target", "source", "total", "sentences"},
+                    .batch_unit_help = "unit of --mini-batch-words: tokens of one side, of both sides, or sentences",
+                    .valid_metrics = {"cross-entropy", "perplexity", "bleu", "chrf"}});
+  list.group("Translation");
+  list.add(OnResume::other_bits, "--label-smoothing", &label_smoothing, "NUMBER",
+           "probability spread evenly over all tokens, including the correct one (as in PyTorch and Marian)",
+           {.bounds = fraction()});
+  OptionValue merges(&bpe_dropout);
+  merges.text = [this] { return concat(bpe_dropout, bpe_dropout > 0 ? " on " + bpe_dropout_side : ""); };
+  list.add(OnResume::other_bits, "--bpe-dropout", merges, "NUMBER",
+           "probability of leaving out a merge when training sentences are split into pieces (Provilkov et al. 2019)",
+           {.bounds = between(0, 1)});
+  list.add(OnResume::other_bits, "--bpe-dropout-side", one_of(&bpe_dropout_side, {"both", "source", "target"}),
+           "side that is split so", {.unused = [this] { return bpe_dropout > 0 ? "" : "--bpe-dropout is 0"; }});
+  list.add(OnResume::other_bits, "--r-drop,--rdrop-alpha,--reg-alpha", &r_drop, "NUMBER",
+           "R-Drop: weight of the divergence between two passes with different dropout (5 in the paper); 0: one pass",
+           {.bounds = finite_at_least(0)});
+  // Other values make another basis of the validation.
+  list.add(OnResume::same_bits, "--valid-beam-size", &valid_beam, "HYPOTHESES", "beam size in validation");
+  list.add(OnResume::same_bits, "--valid-length-penalty", &valid_length_penalty, "NUMBER",
+           "length penalty in validation, in fairseq's form");
+  list.add(OnResume::same_bits, "--valid-mini-batch,--batch-size-valid", &validation.mini_batch, "SENTENCES",
+           "sentences per validation batch", {.bounds = at_least(1)});
+  for (const char* name : {"valid-beam-size", "valid-length-penalty", "valid-mini-batch"})
+    list.at(name).unused = [this] { return translates() ? "" : "no validation metric needs translations"; };
+}
+
+bool NmtOptions::translates() const {
+  return !data.valid_sets.empty() && std::ranges::any_of(validation.metrics, [](const std::string& metric) {
+    return metric == "bleu" || metric == "chrf";
+  });
+}
+
 void NmtOptions::validate() const {
   TrainOptions::validate();
   validate_task();
 }
 
 void NmtOptions::validate_task() const {
+  OptionList::of(*this).check();
   tokenizer.check();
-  expect_at_least(2, "--max-length", data.max_length);
   expect(!data.train_sets.empty(), "--train-sets", "a source and a target file, or token stores", "none");
   expect_pairs("--train-sets", data.train_sets);
   expect_pairs("--valid-sets", data.valid_sets);
-  expect_one_of({"target", "source", "total", "sentences"}, "--batch-unit", batch.unit);
   for (const std::string& metric : validation.metrics) {
     expect_one_of({"cross-entropy", "perplexity", "bleu", "chrf"}, "--valid-metrics", metric);
   }
   DecodeOptions{.beam_size = valid_beam, .length_penalty = valid_length_penalty}.validate_search("--valid-");
-  expect_fraction("--label-smoothing", label_smoothing);
-  expect_between(0.0, 1.0, "--bpe-dropout", bpe_dropout);
-  expect_one_of({"both", "source", "target"}, "--bpe-dropout-side", bpe_dropout_side);
-  expect_finite_at_least(0, "--r-drop", r_drop);
 }
 
 }  // namespace gyre

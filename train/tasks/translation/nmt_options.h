@@ -1,6 +1,8 @@
 // The training options of translation models.
 #pragma once
 
+#include <memory>
+
 #include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "gyre/train/options.h"
 
@@ -21,6 +23,10 @@ struct NmtOptions : TrainOptions {
   double r_drop = 0;  // alpha of EncoderDecoder::r_drop_loss(); 0: each batch passes through the model once
   int valid_beam = 4;
   double valid_length_penalty = 0.6;
+  void declare(OptionList& list) override;
+  std::unique_ptr<TrainOptions> with_defaults() const override { return std::make_unique<NmtOptions>(); }
+  // Whether a validation translates, for a metric such as BLEU.
+  bool translates() const;
   void validate() const;       // throws a UsageError if an option is invalid
   void validate_task() const;  // the same for the options of the task, which need no run directory
 };

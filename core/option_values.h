@@ -1,8 +1,10 @@
-// Converts between text and typed values, in the same way for the command line, configuration files and run/train.toml.
+// Converts between text and the values of options, in the same way for the command line, configuration files and
+// run/train.toml.
 #pragma once
 
 #include <charconv>
 #include <concepts>
+#include <filesystem>
 #include <limits>
 #include <optional>
 #include <string>
@@ -10,10 +12,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "gyre/core/enum_names.h"
 #include "gyre/core/error.h"
-#include "gyre/core/io/file.h"
-#include "gyre/train/options.h"
-#include "tools/command_line/config_file.h"
 
 namespace gyre {
 
@@ -54,8 +54,7 @@ void parse_value(const std::string& text, T& value) {
 
 void parse_value(const std::string& text, bool& value);
 inline void parse_value(const std::string& text, std::string& value) { value = text; }
-inline void parse_value(const std::string& text, Path& value) { value = text; }
-inline void parse_value(const std::string& text, Period& value) { value = Period::parse(text); }
+inline void parse_value(const std::string& text, std::filesystem::path& value) { value = text; }
 
 template <class T>
 void parse_value(const std::string& text, std::optional<T>& value) {
@@ -75,6 +74,21 @@ std::vector<std::string> split_list(const std::vector<std::string>& values);
 // "one, two", for help and errors.
 std::string joined(const std::vector<std::string>& words, std::string_view between = ", ");
 
+// Returns the given word in the spelling of `choices`; '_' is read as '-' (fairseq writes inverse_sqrt). Throws a
+// UsageError that suggests the nearest choice if it is none of them.
+std::string chosen_word(const std::string& given, const std::vector<std::string>& choices);
+
+template <class E>
+requires std::is_enum_v<E>
+void parse_value(const std::string& text, E& value) {
+  std::vector<std::string> words;
+  for (const auto& [of, name] : kEnumNames<E>) words.emplace_back(name);
+  value = parse_enum<E>("", chosen_word(text, words));
+}
+
+// The text as a quoted TOML string.
+std::string toml_string(const std::string& text);
+
 // Writes a TOML value that parse_value reads back to the same bits.
 template <Number T>
 std::string toml_value(T value) {
@@ -83,8 +97,9 @@ std::string toml_value(T value) {
 }
 inline std::string toml_value(bool value) { return value ? "true" : "false"; }
 inline std::string toml_value(const std::string& value) { return toml_string(value); }
-inline std::string toml_value(const Path& value) { return toml_string(value.string()); }
-inline std::string toml_value(const Period& value) { return toml_string(value.text()); }
+inline std::string toml_value(const std::filesystem::path& value) { return toml_string(value.string()); }
+template <class E>
+requires std::is_enum_v<E> std::string toml_value(E value) { return toml_string(std::string(enum_name(value))); }
 
 // Empty if there is no value.
 template <class T>
@@ -97,6 +112,29 @@ std::string toml_value(const std::vector<T>& values) {
   std::string text;
   for (const auto& value : values) text += (text.empty() ? "" : ", ") + toml_value(value);
   return "[" + text + "]";
+}
+
+// The value as messages and the options of a checkpoint show it.
+template <Number T>
+std::string option_text(T value) {
+  return concat(value);
+}
+inline std::string option_text(bool value) { return value ? "on" : "off"; }
+inline std::string option_text(const std::string& value) { return value; }
+inline std::string option_text(const std::filesystem::path& value) { return value.string(); }
+template <class E>
+requires std::is_enum_v<E> std::string option_text(E value) { return std::string(enum_name(value)); }
+
+template <class T>
+std::string option_text(const std::optional<T>& value) {
+  return value ? option_text(*value) : "";
+}
+
+template <class T>
+std::string option_text(const std::vector<T>& values) {
+  std::string text;
+  for (const auto& value : values) text += (text.empty() ? "" : " ") + option_text(value);
+  return text;
 }
 
 }  // namespace gyre

@@ -1,0 +1,58 @@
+#include "gyre/core/option_list.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "gyre/core/error.h"
+#include "gyre/core/option_checks.h"
+
+namespace gyre {
+
+OptionValue one_of(std::string* field, std::vector<std::string> choices) {
+  OptionValue value(field);
+  value.read = [field, choices](const OptionValue::Words& words) { *field = chosen_word(words.back(), choices); };
+  value.choices = std::move(choices);
+  return value;
+}
+
+bool Bounds::contain(double value) const {
+  const bool above = includes_minimum ? value >= minimum : value > minimum;
+  const bool below = includes_maximum ? value <= maximum : value < maximum;
+  return std::isfinite(value) && above && below;
+}
+
+Bounds finite_at_least(double minimum) {
+  return {.expected = concat("a number of at least ", minimum), .minimum = minimum};
+}
+Bounds positive() { return {.expected = "a positive number", .minimum = 0, .includes_minimum = false}; }
+Bounds fraction() {
+  return {.expected = "a number of at least 0 and below 1", .minimum = 0, .maximum = 1, .includes_maximum = false};
+}
+
+std::string Option::name() const {
+  const size_t dashes = names.find("--");
+  if (dashes == std::string::npos) return names;
+  const size_t begin = dashes + 2;
+  return names.substr(begin, names.find(',', begin) - begin);
+}
+
+void OptionList::add(OnResume on_resume, Option option) { entries_.push_back({std::move(option), on_resume, group_}); }
+
+Option& OptionList::at(std::string_view name) {
+  const auto found = std::ranges::find_if(entries_, [&](const Entry& entry) { return entry.option.name() == name; });
+  require(found != entries_.end(), "[options] there is no option ", name);
+  return found->option;
+}
+
+void OptionList::check() const {
+  for (const auto& [option, on_resume, group] : entries_) {
+    const OptionValue& value = option.value;
+    if (!value.text) continue;
+    const std::string flag = "--" + option.name();
+    if (!value.choices.empty()) expect_one_of(value.choices, flag, value.text());
+    const std::optional<double> number = value.number ? value.number() : std::nullopt;
+    if (option.bounds && number) expect(option.bounds->contain(*number), flag, option.bounds->expected, value.text());
+  }
+}
+
+}  // namespace gyre

@@ -1,0 +1,179 @@
+// Options, each declared once: its names, value, help, bounds, and what another value means for a run that resumes. A
+// struct lists its options beside its fields, in a member function
+//   void declare(OptionList& list);
+// From the lists follow the command line, configuration files, help, shell completion, the validation of the values and
+// the comparison of a run with its checkpoint.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "gyre/core/option_values.h"
+
+namespace gyre {
+
+// What another value of an option means for a run that resumes.
+enum class OnResume : uint8_t {
+  same_bits,      // the run computes the same
+  other_bits,     // the run computes something else from here on: a warning
+  other_data,     // the checkpoint's position in the data has no meaning anymore: refused
+  another_model,  // the weights do not fit: refused, by comparison with config.json
+};
+
+// The value of an option, read and written as text.
+struct OptionValue {
+  using Words = std::vector<std::string>;
+  static constexpr int kAnyNumber = 1 << 20;  // no limit on the number of words
+
+  // A field of a struct. A bool is a flag; a vector takes any number of words.
+  template <class T>
+  OptionValue(T* field);
+  // Text of another form. `toml` may be empty for an option that sets the values of others, which write them.
+  OptionValue(int min_words, int max_words, std::function<void(const Words&)> read,
+              std::function<std::string()> toml = nullptr, std::function<std::string()> text = nullptr)
+      : min_words(min_words),
+        max_words(max_words),
+        read(std::move(read)),
+        toml(std::move(toml)),
+        text(std::move(text)) {}
+
+  int min_words = 1, max_words = 1;  // 0: a flag
+  std::function<void(const Words&)> read;
+  std::function<std::string()> toml;
+  std::function<std::string()> text;                   // for messages and checkpoints
+  std::function<std::optional<double>()> number = {};  // to be compared with the bounds; empty: no number
+  Words choices = {};                                  // accepted words; empty: any
+};
+
+// A field for one of these words.
+OptionValue one_of(std::string* field, std::vector<std::string> choices);
+
+// The numbers that an option accepts, with the words for them in messages.
+struct Bounds {
+  std::string expected;
+  double minimum = -std::numeric_limits<double>::infinity(), maximum = std::numeric_limits<double>::infinity();
+  bool includes_minimum = true, includes_maximum = true;
+
+  bool contain(double value) const;
+};
+template <class Number>
+Bounds at_least(Number minimum) {
+  return {.expected = concat("at least ", minimum), .minimum = double(minimum)};
+}
+template <class Number>
+Bounds between(Number minimum, Number maximum) {
+  return {.expected = concat("a number from ", minimum, " to ", maximum),
+          .minimum = double(minimum),
+          .maximum = double(maximum)};
+}
+Bounds finite_at_least(double minimum);
+Bounds positive();
+Bounds fraction();  // for rates such as decay and dropout: at least 0 and below 1
+
+struct OptionDetails {
+  std::optional<Bounds> bounds = {};
+  // The reason why nothing reads the option with the present values of the others; empty if something does. To give the
+  // option then is an error.
+  std::function<std::string()> unused = {};
+  std::vector<std::string> completions = {};   // words for shell completion beside the choices
+  std::vector<std::string> former_names = {};  // without dashes; read, but not shown
+  std::string shorthand_of = {};               // the name of an option that overrides this one
+  std::string supplied_by = {};                // the name of an option that makes this one not required
+  bool required = false;
+  bool saved = true;           // whether the option belongs to the run and not to one call
+  bool applies_first = false;  // a preset: other options override what it sets, wherever they are given
+};
+
+struct Option : OptionDetails {
+  Option(std::string names, OptionValue value, std::string unit, std::string help, OptionDetails details = {})
+      : OptionDetails(std::move(details)),
+        names(std::move(names)),
+        value(std::move(value)),
+        unit(std::move(unit)),
+        help(std::move(help)) {}
+
+  std::string name() const;  // without dashes
+  bool is_read() const { return !unused || unused().empty(); }
+
+  std::string names;  // "--learn-rate,-l,--lr": the first long name is the name in files and messages
+  OptionValue value;
+  std::string unit;  // of the words: "UPDATES"
+  std::string help;
+};
+
+class OptionList {
+ public:
+  struct Entry {
+    Option option;
+    OnResume on_resume;
+    std::string group;  // heading in the help
+  };
+
+  // The options of a struct, to read their values.
+  template <class Options>
+  static OptionList of(const Options& options) {
+    OptionList list;
+    const_cast<Options&>(options).declare(list);  // a list for reading assigns nothing
+    return list;
+  }
+
+  void group(std::string title) { group_ = std::move(title); }
+  // Every option says what another value means for a run that resumes.
+  void add(OnResume on_resume, Option option);
+  void add(OnResume on_resume, std::string names, OptionValue value, std::string unit, std::string help,
+           OptionDetails details = {}) {
+    add(on_resume, {std::move(names), std::move(value), std::move(unit), std::move(help), std::move(details)});
+  }
+  // A flag, or one of some words.
+  void add(OnResume on_resume, std::string names, OptionValue value, std::string help, OptionDetails details = {}) {
+    add(on_resume, {std::move(names), std::move(value), "", std::move(help), std::move(details)});
+  }
+  // An option that sets the values of others, under another program's name or in another form.
+  void add_shorthand(std::string names, OptionValue value, std::string unit, std::string help,
+                     OptionDetails details = {}) {
+    add(OnResume::same_bits,
+        {std::move(names), std::move(value), std::move(unit), std::move(help), std::move(details)});
+  }
+
+  // An option by its name without dashes, for a task that describes it in other words.
+  Option& at(std::string_view name);
+  const std::vector<Entry>& entries() const { return entries_; }
+  // Throws a UsageError for a value outside of its bounds or choices.
+  void check() const;
+
+ private:
+  std::vector<Entry> entries_;
+  std::string group_;
+};
+
+template <class T>
+OptionValue::OptionValue(T* field)
+    : OptionValue(
+          std::is_same_v<T, bool> ? 0 : 1,
+          std::is_same_v<T, bool> ? 0
+          : IsVector<T>::value    ? kAnyNumber
+                                  : 1,
+          [field](const Words& words) {
+            if constexpr (IsVector<T>::value) {
+              field->clear();
+              for (const std::string& word : words) parse_value(word, field->emplace_back());
+            } else {
+              parse_value(words.back(), *field);
+            }
+          },
+          [field] { return toml_value(*field); }, [field] { return option_text(*field); }) {
+  if constexpr (std::is_enum_v<T>) {
+    for (const auto& [value, name] : kEnumNames<T>) choices.emplace_back(name);
+  } else if constexpr (Number<T>) {
+    number = [field] { return std::optional(double(*field)); };
+  }
+}
+
+}  // namespace gyre

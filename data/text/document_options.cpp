@@ -1,0 +1,36 @@
+#include "gyre/data/text/document_options.h"
+
+#include "gyre/data/text/document_text.h"
+
+namespace gyre {
+
+Option documents_option(std::string* documents, const std::string& help, const std::vector<std::string>& words) {
+  OptionValue value(documents);
+  value.read = [documents, words](const OptionValue::Words& given) {
+    *documents = is_separator(given.back()) ? given.back() : chosen_word(given.back(), words);
+  };
+  return {"--documents",
+          value,
+          "END",
+          "where documents end in text: blank-line; line; whole: with the file, every byte of which counts, including "
+          "line ends; or the line that stands between them, such as '<|endoftext|>'" +
+              help,
+          {.completions = words}};
+}
+
+Option line_ends_option(std::string* line_ends, const std::string& default_text) {
+  OptionValue value = one_of(line_ends, {"keep", "space", "none"});
+  value.toml = [line_ends] { return line_ends->empty() ? "" : toml_value(*line_ends); };  // the default is no word
+  value.text = [line_ends] { return line_ends->empty() ? "none" : *line_ends; };
+  return {"--line-ends", value, "",
+          "what stands between the lines of a document: keep: their line end; space: a space; none: nothing, each line "
+          "is encoded by itself; default: " +
+              default_text};
+}
+
+Option text_field_option(std::string* text_field) {
+  return {"--text-field", text_field, "KEY",
+          "key of the text in JSON lines, each of which is a document; A.B: key B of the object at A"};
+}
+
+}  // namespace gyre
