@@ -18,7 +18,7 @@ void declare_data(OptionList& list, DataOptions& data, BatchingOptions& batch) {
   list.add(OnResume::same_bits, "--on-bad-line", one_of(&data.on_bad_line, {"default", "error", "skip"}),
            "handling of bad lines; default: error for invalid UTF-8 and unequal line counts, skip for empty and "
            "overlong lines");
-  list.add(OnResume::other_data, "--shuffle", one_of(&batch.shuffle, {"data", "none"}),
+  list.add(OnResume::other_data, "--shuffle", &batch.shuffle,
            "shuffle the sentences in every epoch, or keep their order");
 }
 

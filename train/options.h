@@ -7,10 +7,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "gyre/autograd/recompute.h"
+#include "gyre/core/enum_names.h"
 #include "gyre/core/io/file.h"
 #include "gyre/core/option_list.h"
 #include "gyre/train/checkpoint/checkpoint_options.h"
@@ -27,12 +29,18 @@ struct DataOptions {
   std::string on_bad_line = "default";  // error, skip, or the default for each kind of bad line
 };
 
+// What is shuffled in every epoch.
+enum class Shuffle : uint8_t { data, none };
+template <>
+inline constexpr std::pair<Shuffle, std::string_view> kEnumNames<Shuffle>[] = {{Shuffle::data, "data"},
+                                                                               {Shuffle::none, "none"}};
+
 // Grouping of the sentences of an epoch into global batches.
 struct BatchingOptions {
-  uint64_t size = 4096;          // size of a global batch, over all ranks and accumulation steps
-  std::string unit = "total";    // unit of the size: sentences, or one of the task's kinds of tokens
-  uint64_t maxi_batch = 100;     // number of batches sorted by length together
-  std::string shuffle = "data";  // data, none
+  uint64_t size = 4096;        // size of a global batch, over all ranks and accumulation steps
+  std::string unit = "total";  // unit of the size: sentences, or one of the task's kinds of tokens
+  uint64_t maxi_batch = 100;   // number of batches sorted by length together
+  Shuffle shuffle = Shuffle::data;
 };
 
 // A part of a run with samples, batches and data of its own (staged pretraining). The weights, the optimizer's state

@@ -5,13 +5,6 @@
 #include "gyre/core/error.h"
 
 namespace gyre {
-SampleOptions::Fill SampleOptions::parse_fill(std::string_view text) {
-  if (text == "full") return Fill::full;
-  if (text == "sentences") return Fill::sentences;
-  if (text == "segment") return Fill::segment;
-  throw UsageError("[documents] expected full, sentences or segment, got ", text);
-}
-
 namespace {
 
 using Fill = SampleOptions::Fill;

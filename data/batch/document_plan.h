@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "gyre/core/enum_names.h"
 #include "gyre/data/store/store_part.h"
 
 namespace gyre {
@@ -39,9 +41,13 @@ struct SampleOptions {
   // it, so both parts have the same mix and no seed changes them. (The last documents would all come from the last
   // source.) If there is a single document, this share of its tokens is held out at its end.
   double validation_share = 0;
-
-  static Fill parse_fill(std::string_view text);  // "full", "sentences" or "segment"; else UsageError
 };
+
+template <>
+inline constexpr std::pair<SampleOptions::Fill, std::string_view> kEnumNames<SampleOptions::Fill>[] = {
+    {SampleOptions::Fill::full, "full"},
+    {SampleOptions::Fill::sentences, "sentences"},
+    {SampleOptions::Fill::segment, "segment"}};
 
 class SampleSource {
  public:

@@ -20,12 +20,6 @@ bool is_sentencepiece(std::string_view kind) {
 
 }  // namespace
 
-Draw MaskingOptions::parse_draw(std::string_view text) {
-  if (text == "exact") return Draw::exact;
-  if (text == "independent") return Draw::independent;
-  throw UsageError("[masking] expected exact or independent, got ", text);
-}
-
 MaskingVocabulary MaskingVocabulary::of(const Vocabulary& vocabulary) {
   MaskingVocabulary ids;
   ids.size = vocabulary.size();

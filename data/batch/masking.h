@@ -7,8 +7,10 @@
 #include <functional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "gyre/core/enum_names.h"
 #include "gyre/core/random.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 
@@ -23,9 +25,11 @@ struct MaskingOptions {
   Draw draw = Draw::exact;
   // Selects all pieces of a word or none. An exact draw skips words with more pieces than remain to be selected.
   bool whole_words = false;
-
-  static Draw parse_draw(std::string_view text);  // "exact" or "independent"; else UsageError
 };
+
+template <>
+inline constexpr std::pair<MaskingOptions::Draw, std::string_view> kEnumNames<MaskingOptions::Draw>[] = {
+    {MaskingOptions::Draw::exact, "exact"}, {MaskingOptions::Draw::independent, "independent"}};
 
 // The properties of a vocabulary that masking uses.
 struct MaskingVocabulary {

@@ -127,7 +127,7 @@ TEST_CASE("batches with nothing to predict update nothing on any number of ranks
   const auto options = [&](const std::string& run, bool deterministic) {
     MaskedOptions o = tiny_masked_options(directory / "documents", directory / run);
     o.batch.size = 2;
-    o.mask_draw = "independent";
+    o.mask_draw = MaskingOptions::Draw::independent;
     o.mask_share = 0.05;
     o.parallel.deterministic = deterministic;
     o.parallel.micro_batches = 8;

@@ -87,7 +87,6 @@ TEST_CASE("train options: the defaults are valid, and the error for an invalid v
   check_rejected("[--max-length] expected at least 2, got 0", [](auto& o) { o.data.max_length = 0; });
   check_rejected("[--on-bad-line] expected one of default, error, skip, got 'drop'",
                  [](auto& o) { o.data.on_bad_line = "drop"; });
-  check_rejected("[--shuffle]", [](auto& o) { o.batch.shuffle = "batches"; });
   check_rejected("[--mini-batch-words]", [](auto& o) { o.batch.size = 0; });
   check_rejected("[--batch-unit]", [](auto& o) { o.batch.unit = "words"; });
   check_rejected("[--maxi-batch]", [](auto& o) { o.batch.maxi_batch = 0; });

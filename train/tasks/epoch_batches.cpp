@@ -9,7 +9,7 @@ EpochBatches::EpochBatches(BatchItems items, const BatchingOptions& options, uin
     : items_(std::move(items)),
       options_{.budget = {BatchBudget::parse_unit(options.unit), options.size},
                .maxi_batch = options.maxi_batch,
-               .shuffle = options.shuffle == "data",
+               .shuffle = options.shuffle == Shuffle::data,
                .max_length = max_length},
       seed_(seed),
       micro_batches_(micro_batches) {

@@ -298,7 +298,6 @@ TEST_CASE("samples: invalid options and stores are rejected") {
   CHECK(contains(error_of([&] { DocumentSamples(pairs, {}, Part::training); }), "pairs: expected a store of one side"));
   const DocumentSamples samples(store, {}, Part::training);
   CHECK(contains(error_of([&] { make_next_token_batch(samples, {}); }), "were cut for another task"));
-  CHECK_THROWS_AS(SampleOptions::parse_fill("half"), UsageError);
 }
 
 TEST_CASE("batches: rows and targets of a masked language model, inputs and targets of a causal one") {

@@ -216,6 +216,4 @@ TEST_CASE("masking: invalid options and ids are rejected") {
   ids.mask = kSize + 1;
   CHECK(contains(error_of([&] { Masking(ids, {}, 1); }), "a mask id in [0, 1000], got 1001"));
   CHECK(contains(error_of([] { masked(Masking(small_ids(), {}, 1), {5, 1001}, 0, 0); }), "got 1001 at row 1"));
-  CHECK(MaskingOptions::parse_draw("independent") == MaskingDraw::independent);
-  CHECK_THROWS_AS(MaskingOptions::parse_draw("some"), UsageError);
 }

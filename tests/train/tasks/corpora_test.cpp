@@ -131,7 +131,7 @@ TEST_CASE("corpora: weights that are refused") {
   CHECK(contains(error_of([&] { weighted(directory, "run", {1}).validate(); }), "got 1 weights"));
   CHECK(contains(error_of([&] { weighted(directory, "run", {1, 0}).validate(); }), "expected numbers above 0"));
   MaskedOptions in_order = weighted(directory, "run", {1, 1});
-  in_order.batch.shuffle = "none";
+  in_order.batch.shuffle = Shuffle::none;
   CHECK(contains(error_of([&] { in_order.validate(); }), "[--shuffle] expected data"));
 }
 

@@ -21,9 +21,9 @@ class Samples {
  public:
   Samples() { write_tiny_documents(directory_.path()); }
 
-  SharedSamples cut(SampleOptions::Task task, bool across, const char* attend) const {
+  SharedSamples cut(SampleOptions::Task task, bool across, DocumentsAttend attend) const {
     LanguageOptions options = tiny_masked_options(directory_.path(), directory_ / "run");
-    options.fill = "sentences";
+    options.fill = SampleOptions::Fill::sentences;
     options.data.max_length = 512;
     options.across_documents = across;
     options.documents_attend = attend;
@@ -66,9 +66,9 @@ TEST_CASE("documents apart: the losses of samples add up to those of the documen
       config.position.encoding = position;
       EncoderOnly model(config);
       model.parameters().allocate(1);
-      const Losses alone = losses_of(model, samples.cut(task, false, "across"));
-      const Losses apart = losses_of(model, samples.cut(task, true, "apart"));
-      const Losses across = losses_of(model, samples.cut(task, true, "across"));
+      const Losses alone = losses_of(model, samples.cut(task, false, DocumentsAttend::across));
+      const Losses apart = losses_of(model, samples.cut(task, true, DocumentsAttend::apart));
+      const Losses across = losses_of(model, samples.cut(task, true, DocumentsAttend::across));
       CHECK(alone.samples == 10);
       CHECK(apart.samples == 1);
       CHECK(apart.sum == doctest::Approx(alone.sum).epsilon(1e-6));

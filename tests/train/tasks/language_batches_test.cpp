@@ -94,7 +94,7 @@ TEST_CASE("causal batches in a file are those of training") {
 TEST_CASE("a batch without tokens to predict is in the file") {
   const TemporaryDirectory directory;
   MaskedOptions options = options_in(directory, "run");
-  options.mask_draw = "independent";
+  options.mask_draw = MaskingOptions::Draw::independent;
   options.mask_share = 1e-9;
   write_masked_batches(options, 2, directory / "batches");
   const SafetensorsFile file(directory / "batches");

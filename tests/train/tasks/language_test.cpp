@@ -168,7 +168,7 @@ TEST_CASE("the loss per masked token does not depend on the micro-batches") {
 MaskedOptions sparse_options(const LanguageRuns& runs, const std::string& run, const std::string& after) {
   MaskedOptions options = runs.options(run, after, 2);
   options.batch.size = 2;
-  options.mask_draw = "independent";
+  options.mask_draw = MaskingOptions::Draw::independent;
   options.mask_share = 0.05;
   options.optimizer.ema = 0.9;
   options.data.valid_sets = {runs / "valid.txt"};

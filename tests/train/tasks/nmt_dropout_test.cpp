@@ -77,11 +77,11 @@ TEST_CASE("BPE dropout: the counts of a batch are the same on any number of rank
   const Counts next = counts_of_epoch(options, 1, 1);
   CHECK(next.source != one.source);
   CHECK(counts_of_epoch(options, 1, 2) == next);
-  options.bpe_dropout_side = "source";
+  options.bpe_dropout_side = BpeDropoutSide::source;
   CHECK(counts_of_epoch(options, 0, 1) == Counts{one.source, plain.target, plain.target});
-  options.bpe_dropout_side = "target";
+  options.bpe_dropout_side = BpeDropoutSide::target;
   CHECK(counts_of_epoch(options, 0, 1) == Counts{plain.source, one.target, one.target});
-  options.bpe_dropout_side = "both";
+  options.bpe_dropout_side = BpeDropoutSide::both;
   options.seed = 2;
   CHECK(counts_of_epoch(options, 0, 1).source != one.source);
 }

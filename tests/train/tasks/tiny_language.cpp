@@ -43,7 +43,7 @@ MaskedOptions tiny_masked_options(const Path& data, const Path& run) {
   set_tiny_run(o, run);
   o.data.train_sets = {data / "train.txt"};
   o.data.vocabulary = data / "vocab.txt";
-  o.fill = "segment";
+  o.fill = SampleOptions::Fill::segment;
   o.data.max_length = 16;
   o.batch.size = 5;
   o.batch.unit = "sentences";

@@ -491,7 +491,7 @@ int check(CheckArgs& args) {
                                  .tests = std::move(tests),
                                  .batch = {.budget = {BatchBudget::parse_unit(train.batch.unit), train.batch.size},
                                            .maxi_batch = train.batch.maxi_batch,
-                                           .shuffle = train.batch.shuffle == "data",
+                                           .shuffle = train.batch.shuffle == Shuffle::data,
                                            .max_length = train.data.max_length},
                                  .sample_lines = args.sample_lines};
   DataCheck result = check_data(options, *vocabulary);

@@ -18,9 +18,9 @@ namespace gyre {
 
 SampleOptions LanguageOptions::samples(SampleOptions::Task task) const {
   return {.task = task,
-          .fill = SampleOptions::parse_fill(fill),
+          .fill = fill,
           .across_documents = across_documents,
-          .documents_apart = documents_attend == "apart",
+          .documents_apart = documents_attend == DocumentsAttend::apart,
           .max_length = data.max_length,
           .validation_share = validation_share};
 }
@@ -29,10 +29,11 @@ namespace {
 
 // fairseq has a single option for how samples are filled and whether they cross document boundaries.
 Option break_mode(LanguageOptions& o) {
-  static const std::map<std::string, std::pair<const char*, bool>> modes{{"none", {"full", true}},
-                                                                         {"complete", {"sentences", true}},
-                                                                         {"complete-doc", {"sentences", false}},
-                                                                         {"eos", {"segment", false}}};
+  using Fill = SampleOptions::Fill;
+  static const std::map<std::string, std::pair<Fill, bool>> modes{{"none", {Fill::full, true}},
+                                                                  {"complete", {Fill::sentences, true}},
+                                                                  {"complete-doc", {Fill::sentences, false}},
+                                                                  {"eos", {Fill::segment, false}}};
   std::vector<std::string> words;
   for (const auto& [word, meaning] : modes) words.push_back(word);
   return {"--sample-break-mode",
@@ -93,13 +94,14 @@ void check_schedule_options(const LanguageStage& stage, const std::string& run_k
 }
 
 // One weight for each file, or none.
-void expect_weights(const std::vector<double>& weights, size_t files, const std::string& shuffle) {
+void expect_weights(const std::vector<double>& weights, size_t files, Shuffle shuffle) {
   if (weights.empty()) return;
   expect(weights.size() == files, "--train-weights",
          concat("a weight for each of the ", files, " files of --train-sets"), concat(weights.size(), " weights"));
   for (const double weight : weights)
     expect(std::isfinite(weight) && weight > 0, "--train-weights", "numbers above 0", weight);
-  expect(shuffle == "data", "--shuffle", "data with --train-weights, which draws samples at random", shuffle);
+  expect(shuffle == Shuffle::data, "--shuffle", "data with --train-weights, which draws samples at random",
+         enum_name(shuffle));
 }
 
 void check_stage(const LanguageStage& stage) {
@@ -163,12 +165,12 @@ void LanguageOptions::declare_data(OptionList& list) {
   list.add(OnResume::same_bits, text_field_option(&text_field));
   list.add(OnResume::other_data, "--max-length,--tokens-per-sample", &data.max_length, "TOKENS",
            "tokens per sample, <s> and </s> included", {.bounds = at_least(3)});
-  list.add(OnResume::other_data, "--fill", one_of(&fill, {"full", "sentences", "segment"}),
+  list.add(OnResume::other_data, "--fill", &fill,
            "content of a sample: as many tokens as fit, whole sentences, or one sentence");
   list.add(OnResume::other_data, "--across-documents", &across_documents,
            "let samples continue into the next document, with </s> between documents");
   list.add(
-      OnResume::other_data, "--documents-attend", one_of(&documents_attend, {"across", "apart"}),
+      OnResume::other_data, "--documents-attend", &documents_attend,
       "attention within a sample of several documents: across their boundaries; or apart, as if each document were a "
       "sample, with positions that restart at 0",
       {.unused = [this] { return across_documents ? "" : "without --across-documents, a sample holds one document"; }});
@@ -205,8 +207,10 @@ void LanguageOptions::validate() const {
   expect(!data.train_sets.empty(), "--train-sets", "text files or a token store", "nothing");
   parse_document_end(documents);
   expect_different(data.valid_sets);
-  expect(documents != "whole" || fill == "full", "--fill", "full with --documents whole, which has no sentences", fill);
-  expect(!across_documents || fill != "segment", "--across-documents", "off with --fill segment", "on");
+  expect(documents != "whole" || fill == SampleOptions::Fill::full, "--fill",
+         "full with --documents whole, which has no sentences", enum_name(fill));
+  expect(!across_documents || fill != SampleOptions::Fill::segment, "--across-documents", "off with --fill segment",
+         "on");
   expect(validation_share == 0 || data.valid_sets.empty(), "--valid-share", "0 with --valid-sets", validation_share);
   expect_weights(train_weights, data.train_sets.size(), batch.shuffle);
   for (const LanguageStage& stage : stages) {
@@ -237,7 +241,7 @@ void MaskedOptions::declare(OptionList& list) {
            "share of the tokens to predict: 80 % of them masked, 10 % replaced by random tokens, 10 % unchanged",
            {.bounds = Bounds{
                 .expected = "a number above 0 and up to 1", .minimum = 0, .maximum = 1, .includes_minimum = false}});
-  list.add(OnResume::other_data, "--mask-draw", one_of(&mask_draw, {"exact", "independent"}),
+  list.add(OnResume::other_data, "--mask-draw", &mask_draw,
            "exact: this share of every sample, as in BERT; independent: each token independently, and a batch without "
            "masks updates nothing");
   list.add(OnResume::other_data, "--whole-words,--mask-whole-words", &whole_words, "mask all pieces of a word or none");
@@ -245,7 +249,7 @@ void MaskedOptions::declare(OptionList& list) {
 }
 
 MaskingOptions MaskedOptions::masking() const {
-  return {.share = mask_share, .draw = MaskingOptions::parse_draw(mask_draw), .whole_words = whole_words};
+  return {.share = mask_share, .draw = mask_draw, .whole_words = whole_words};
 }
 
 void MaskedOptions::validate() const {

@@ -37,6 +37,12 @@ struct LanguageStage {
   bool restarts_schedule() const { return schedule || warmup || warmup_percent > 0; }
 };
 
+// Attention between the documents of a sample.
+enum class DocumentsAttend : uint8_t { across, apart };
+template <>
+inline constexpr std::pair<DocumentsAttend, std::string_view> kEnumNames<DocumentsAttend>[] = {
+    {DocumentsAttend::across, "across"}, {DocumentsAttend::apart, "apart"}};
+
 // data.train_sets: text files, token stores of documents, folders or patterns (data/text/text_input.h): one corpus or,
 // with train_weights, one for each. data.valid_sets: the same, each validated apart. data.max_length: maximum number of
 // rows of a sample. batch.unit: total tokens or sentences (samples). validation.metrics: cross-entropy, perplexity,
@@ -54,13 +60,13 @@ struct LanguageOptions : TrainOptions {
   // Line ends inside documents: keep, space, none. Empty: those that the run began with, or those of its token stores,
   // or the default of the vocabulary (line_ends_of_run()).
   std::string line_ends;
-  std::string text_field = "text";          // field of JSON lines
-  std::string fill = "full";                // filling of samples: full, sentences, segment (SampleOptions::Fill)
-  bool across_documents = false;            // samples continue into the next document
-  std::string documents_attend = "across";  // attention between the documents of a sample: across, apart
-  double validation_share = 0;              // held-out fraction of train_sets' documents, or of a single document
-  double z_loss = 0;                        // CrossEntropyOptions::z_loss, in training
-  uint64_t validation_samples = 0;          // number of evenly spaced samples for validation; 0: all
+  std::string text_field = "text";  // field of JSON lines
+  SampleOptions::Fill fill = SampleOptions::Fill::full;
+  bool across_documents = false;  // samples continue into the next document
+  DocumentsAttend documents_attend = DocumentsAttend::across;
+  double validation_share = 0;      // held-out fraction of train_sets' documents, or of a single document
+  double z_loss = 0;                // CrossEntropyOptions::z_loss, in training
+  uint64_t validation_samples = 0;  // number of evenly spaced samples for validation; 0: all
   // Set by set_stages(); empty: the run has the options above from its beginning to its end. Validation has samples of
   // data.max_length in every stage.
   std::vector<LanguageStage> stages;
@@ -84,8 +90,8 @@ OptimizerOptions causal_optimizer();
 
 // The training options of masked language models.
 struct MaskedOptions : LanguageOptions {
-  double mask_share = 0.15;         // fraction of the tokens to predict
-  std::string mask_draw = "exact";  // exact, independent (MaskingOptions::Draw)
+  double mask_share = 0.15;  // fraction of the tokens to predict
+  MaskingOptions::Draw mask_draw = MaskingOptions::Draw::exact;
   bool whole_words = false;
   MaskingOptions masking() const;
   void declare(OptionList& list) override;

@@ -80,7 +80,8 @@ NmtData::NmtData(const NmtOptions& options, const Vocabulary& vocabulary, LossFu
       batches_(store_, options.batch, options.seed, micro_batches, options.data.max_length),
       loss_(std::move(loss)),
       drop_probability_(options.bpe_dropout),
-      drops_side_{options.bpe_dropout_side != "target", options.bpe_dropout_side != "source"},
+      drops_side_{options.bpe_dropout_side != BpeDropoutSide::target,
+                  options.bpe_dropout_side != BpeDropoutSide::source},
       seed_(options.seed),
       max_length_(options.data.max_length) {
   const EpochPlan& plan = batches_.plan();

@@ -46,12 +46,14 @@ void NmtOptions::declare(OptionList& list) {
            "probability spread evenly over all tokens, including the correct one (as in PyTorch and Marian)",
            {.bounds = fraction()});
   OptionValue merges(&bpe_dropout);
-  merges.text = [this] { return concat(bpe_dropout, bpe_dropout > 0 ? " on " + bpe_dropout_side : ""); };
+  merges.text = [this] {
+    return concat(bpe_dropout, bpe_dropout > 0 ? concat(" on ", enum_name(bpe_dropout_side)) : "");
+  };
   list.add(OnResume::other_bits, "--bpe-dropout", merges, "NUMBER",
            "probability of leaving out a merge when training sentences are split into pieces (Provilkov et al. 2019)",
            {.bounds = between(0, 1)});
-  list.add(OnResume::other_bits, "--bpe-dropout-side", one_of(&bpe_dropout_side, {"both", "source", "target"}),
-           "side that is split so", {.unused = [this] { return bpe_dropout > 0 ? "" : "--bpe-dropout is 0"; }});
+  list.add(OnResume::other_bits, "--bpe-dropout-side", &bpe_dropout_side, "side that is split so",
+           {.unused = [this] { return bpe_dropout > 0 ? "" : "--bpe-dropout is 0"; }});
   list.add(OnResume::other_bits, "--r-drop,--rdrop-alpha,--reg-alpha", &r_drop, "NUMBER",
            "R-Drop: weight of the divergence between two passes with different dropout (5 in the paper); 0: one pass",
            {.bounds = finite_at_least(0)});
