@@ -8,6 +8,20 @@
 
 namespace gyre {
 
+OptionValue::OptionValue(const EnumPointer& field)
+    : OptionValue(
+          1, 1, [field](const Words& words) { field.parse("", chosen_word(words.back(), field.names())); },
+          [field] { return toml_value(std::string(field.name())); }, [field] { return std::string(field.name()); }) {
+  choices = field.names();
+  this->field = field;
+}
+
+OptionValue switch_value(std::function<void()> set) {
+  return {0, 0, [set = std::move(set)](const OptionValue::Words& words) {
+            if (parsed<bool>(words.back())) set();
+          }};
+}
+
 OptionValue one_of(std::string* field, std::vector<std::string> choices) {
   OptionValue value(field);
   value.read = [field, choices](const OptionValue::Words& words) { *field = chosen_word(words.back(), choices); };

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "gyre/core/option_values.h"
@@ -31,10 +32,13 @@ enum class OnResume : uint8_t {
 struct OptionValue {
   using Words = std::vector<std::string>;
   static constexpr int kAnyNumber = 1 << 20;  // no limit on the number of words
+  // The field itself, for readers and writers of config.json; empty for other types and for text of another form.
+  using Field = std::variant<std::monostate, bool*, int64_t*, double*, std::string*, std::vector<double>*, EnumPointer>;
 
-  // A field of a struct. A bool is a flag; a vector takes any number of words.
+  // A field of a struct. A bool is a flag; a vector takes any number of words, or of numbers with commas between them.
   template <class T>
   OptionValue(T* field);
+  OptionValue(const EnumPointer& field);
   // Text of another form. `toml` may be empty for an option that sets the values of others, which write them.
   OptionValue(int min_words, int max_words, std::function<void(const Words&)> read,
               std::function<std::string()> toml = nullptr, std::function<std::string()> text = nullptr)
@@ -50,7 +54,11 @@ struct OptionValue {
   std::function<std::string()> text;                   // for messages and checkpoints
   std::function<std::optional<double>()> number = {};  // to be compared with the bounds; empty: no number
   Words choices = {};                                  // accepted words; empty: any
+  Field field = {};
 };
+
+// A flag that sets the values of other options: it calls `set` unless it is given as false.
+OptionValue switch_value(std::function<void()> set);
 
 // A field for one of these words.
 OptionValue one_of(std::string* field, std::vector<std::string> choices);
@@ -84,8 +92,9 @@ struct OptionDetails {
   std::function<std::string()> unused = {};
   std::vector<std::string> completions = {};   // words for shell completion beside the choices
   std::vector<std::string> former_names = {};  // without dashes; read, but not shown
-  std::string shorthand_of = {};               // the name of an option that overrides this one
-  std::string supplied_by = {};                // the name of an option that makes this one not required
+  std::string key = {};  // path in config.json: "ffn", "attention/window"; empty: the option is not part of a model
+  std::string shorthand_of = {};  // the name of an option that overrides this one
+  std::string supplied_by = {};   // the name of an option that makes this one not required
   bool required = false;
   bool saved = true;           // whether the option belongs to the run and not to one call
   bool applies_first = false;  // a preset: other options override what it sets, wherever they are given
@@ -142,6 +151,13 @@ class OptionList {
         {std::move(names), std::move(value), std::move(unit), std::move(help), std::move(details)});
   }
 
+  void add_switch(std::string names, std::string help, std::function<void()> set) {
+    add_shorthand(std::move(names), switch_value(std::move(set)), "", std::move(help));
+  }
+  // A value of config.json that is no option: a property of the vocabulary or of the task.
+  void add_field(OnResume on_resume, std::string key, OptionValue value) {
+    add(on_resume, "", std::move(value), "", "", {.key = std::move(key)});
+  }
   // An option by its name without dashes, for a task that describes it in other words.
   Option& at(std::string_view name);
   const std::vector<Entry>& entries() const { return entries_; }
@@ -163,12 +179,15 @@ OptionValue::OptionValue(T* field)
           [field](const Words& words) {
             if constexpr (IsVector<T>::value) {
               field->clear();
-              for (const std::string& word : words) parse_value(word, field->emplace_back());
+              const bool is_numbers = Number<typename T::value_type>;
+              for (const std::string& word : is_numbers ? split_list(words) : words)
+                parse_value(word, field->emplace_back());
             } else {
               parse_value(words.back(), *field);
             }
           },
           [field] { return toml_value(*field); }, [field] { return option_text(*field); }) {
+  if constexpr (std::is_constructible_v<Field, T*>) this->field = field;
   if constexpr (std::is_enum_v<T>) {
     for (const auto& [value, name] : kEnumNames<T>) choices.emplace_back(name);
   } else if constexpr (Number<T>) {

@@ -17,11 +17,6 @@
 namespace gyre {
 namespace {
 
-// The values of config.json that neither the shapes of the weights nor the outputs of a trained model depend on.
-const std::set<std::string> kOfTraining{
-    "/dropout",           "/attention_dropout",    "/activation_dropout",    "/classifier_dropout",
-    "/initial_deviation", "/scaled_residual_init", "/attention/favor_redraw"};
-
 constexpr std::string_view kStagePrefix = "stage from update ", kStageEnd = ", end";
 
 // The number at the beginning of a text, 0 if there is none.
@@ -194,7 +189,8 @@ ConfigChanges config_changes(const Json& before, const Json& now) {
   for (const auto& change : Json::diff(before, now)) {
     const std::string path = change.at("path");
     const Json::json_pointer at(path);
-    std::string& text = kOfTraining.contains(path) ? changes.of_training : changes.of_model;
+    const bool is_of_training = config_change_on_resume(path.substr(1)) == OnResume::other_bits;
+    std::string& text = is_of_training ? changes.of_training : changes.of_model;
     text += concat(text.empty() ? "" : "; ", path.substr(1), " ", before.contains(at) ? before[at].dump() : "(none)",
                    " -> ", now.contains(at) ? now[at].dump() : "(none)");
   }

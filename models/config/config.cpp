@@ -11,75 +11,31 @@
 namespace gyre {
 namespace {
 
-// The fields of each config with their keys in JSON.
-constexpr auto kSharedFields = [](auto& field, auto& c) {
-  field("vocab_size", c.vocab_size);
-  field("dim", c.dim);
-  field("ffn", c.ffn);
-  field("heads", c.heads);
-  field("norm", c.norm);
-  field("final_norm", c.final_norm);
-  field("activation", c.activation);
-  field("dropout", c.dropout);
-  field("attention_dropout", c.attention_dropout);
-  field("activation_dropout", c.activation_dropout);
-  field("layer_norm_epsilon", c.layer_norm_epsilon);
-  field("initial_deviation", c.initial_deviation);
-  field("position", c.position);
-  field("attention", c.attention);
-};
+constexpr OnResume kOtherModel = OnResume::another_model;  // it changes the weights or what a trained model computes
+constexpr OnResume kOtherBits = OnResume::other_bits;      // it changes only how the weights are trained
 
-constexpr auto kEncoderDecoderFields = [](auto& field, auto& c) {
-  kSharedFields(field, c);
-  field("encoder_layers", c.encoder_layers);
-  field("decoder_layers", c.decoder_layers);
-  field("tied_embeddings", c.tied_embeddings);
-  field("tied_output", c.tied_output);
-  field("scale_embedding", c.scale_embedding);
-};
+PositionConfig& position_of(ModelConfig& config) { return config.position; }
+PositionConfig& position_of(ClassifierConfig& config) { return config.encoder.position; }
 
-constexpr auto kLayerVariantFields = [](auto& field, auto& c) {
-  field("kv_heads", c.kv_heads);
-  field("head_dim", c.head_dim);
-  field("qk_norm", c.qk_norm);
-  field("gated_ffn", c.gated_ffn);
-  field("norm_type", c.norm_type);
-  field("residual_form", c.residual_form);
-  field("biases", c.biases);
-};
+// Passes the values of config.json with their keys to the visitor: a reader, a writer, or a check of every value.
+template <class Visitor, class Config>
+void visit_fields(Visitor& visitor, Config& config) {
+  const OptionList list = OptionList::of(config);
+  for (const OptionList::Entry& entry : list.entries())
+    if (!entry.option.key.empty()) visit_field(visitor, entry.option.key, entry.option.value.field);
+  visit_position(visitor, position_of(config), "position/");
+}
 
-constexpr auto kEncoderOnlyFields = [](auto& field, auto& c) {
-  kSharedFields(field, c);
-  kLayerVariantFields(field, c);
-  field("layers", c.layers);
-  field("causal", c.causal);
-  field("token_types", c.token_types);
-  field("embedding_dim", c.embedding_dim);
-  field("embedding_norm", c.embedding_norm);
-  field("scale_embedding", c.scale_embedding);
-  field("head_transform", c.head_transform);
-  field("output_bias", c.output_bias);
-  field("tied_output", c.tied_output);
-  field("scaled_residual_init", c.scaled_residual_init);
-};
-
-constexpr auto kClassifierFields = [](auto& field, auto& c) {
-  kEncoderOnlyFields(field, c.encoder);
-  field("classifier_head", c.head);
-  field("classes", c.classes);
-  field("classifier_dropout", c.dropout);
-};
-
-template <class Fields, class Config>
-Json write_fields(const Fields& fields, const Config& config) {
+template <class Config>
+Json json_of(Config config) {
   ConfigWriter writer;
   writer("model", Config::kModel);
-  fields(writer, config);
+  visit_fields(writer, config);
   return writer.json;
 }
 
-template <class Config, class Fields>
-Config read_fields(const Fields& fields, const Json& json) {
+template <class Config>
+Config config_of(const Json& json) {
   Config config;
   ConfigReader reader(json, "config");
   std::string model = Config::kModel;
@@ -90,7 +46,7 @@ Config read_fields(const Fields& fields, const Json& json) {
     throw Error("[config] expected a model of kind ", Config::kModel, takes_decoders ? " or decoder" : "", ", got ",
                 is_decoder ? "decoder" : model);
   }
-  fields(reader, config);
+  visit_fields(reader, config);
   reader.refuse_unknown();
   config.validate();
   return config;
@@ -108,10 +64,9 @@ void require_layers(const char* name, int64_t value) {
 // A visitor of fields that rejects sizes whose products could overflow, and numbers that are infinite or NaN.
 struct FieldBounds {
   template <class T>
-  void operator()(const char* name, const T& value) {
-    if constexpr (kIsNested<T>) {
-      kNestedFields<T>(*this, value);
-    } else if constexpr (std::is_floating_point_v<T>) {
+  void operator()(const std::string& key, const T& value) {
+    const std::string name = key.substr(key.rfind('/') + 1);
+    if constexpr (std::is_floating_point_v<T>) {
       require(std::isfinite(value), "[", name, "] must be a finite number, got ", value);
     } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
       require(int64_t(value) <= kMaxDimension, "[", name, "] must be at most ", kMaxDimension, ", got ", value);
@@ -119,10 +74,10 @@ struct FieldBounds {
   }
 };
 
-template <class Fields, class Config>
-void require_bounds(const Fields& fields, const Config& config) {
+template <class Config>
+void require_bounds(Config config) {
   FieldBounds bounds;
-  fields(bounds, config);
+  visit_fields(bounds, config);
 }
 
 void require_rate(const char* name, double rate) {
@@ -150,6 +105,156 @@ int64_t AttentionConfig::features(int64_t width) const {
 
 int64_t AttentionConfig::rotated_width(int64_t width) const {
   return linear_rope == LinearRope::post_map ? features(width) : width;
+}
+
+void AttentionConfig::declare(OptionList& list, const PositionConfig& position) {
+  const auto unless = [this](AttentionKind read) {
+    return [this, read] { return kind == read ? "" : concat("--attention is ", enum_name(kind)); };
+  };
+  const auto without_favor = [this] {
+    if (kind != AttentionKind::linear) return concat("--attention is ", enum_name(kind));
+    return uses_favor() ? "" : concat("--linear-map is ", enum_name(linear_map));
+  };
+  list.group("Attention");
+  list.add(kOtherModel, "--attention", &kind, "kind of self-attention", OptionDetails{.key = "attention/kind"});
+  list.add(kOtherModel, "--attention-window", &window, "TOKENS",
+           "window size of --attention window: the last tokens if causal, else half on each side",
+           {.unused = unless(AttentionKind::window), .key = "attention/window"});
+  list.add(kOtherModel, "--linear-map", &linear_map, "feature map of --attention linear",
+           OptionDetails{.unused = unless(AttentionKind::linear), .key = "attention/linear_map"});
+  list.add(kOtherModel, "--linear-rope", &linear_rope,
+           "operands of the rotation with --attention linear: mapped features, or queries and keys before the map",
+           OptionDetails{.unused =
+                             [this, &position] {
+                               if (kind != AttentionKind::linear) return concat("--attention is ", enum_name(kind));
+                               return position.encoding == "rope" ? "" : "--position is " + position.encoding;
+                             },
+                         .key = "attention/linear_rope"});
+  list.add(kOtherModel, "--favor-features", &favor_features, "NUMBER",
+           "random features of a head with --linear-map favor+; 0: width x ln(width)",
+           {.unused = without_favor, .key = "attention/favor_features"});
+  list.add(kOtherBits, "--favor-redraw", &favor_redraw, "UPDATES",
+           "redraw the random features after this many updates; 0: never",
+           {.unused = without_favor, .key = "attention/favor_redraw"});
+}
+
+void ModelConfig::declare_blocks(OptionList& list) {
+  list.add(kOtherModel, "--transformer-heads,--encoder-attention-heads", &heads, "HEADS", "number of attention heads",
+           {.key = "heads"});
+  list.add(kOtherModel, "--transformer-dim-ffn,--encoder-ffn-embed-dim", &ffn, "NUMBER",
+           "inner width of the feed-forward blocks", {.key = "ffn"});
+  list.add(kOtherModel, "--transformer-ffn-activation,--activation-fn", &activation,
+           "activation function of the feed-forward blocks", OptionDetails{.key = "activation"});
+}
+
+void ModelConfig::declare_shared(OptionList& list) {
+  list.add(kOtherModel, "--norm", &norm, "layer norm after each residual sum, or before each block",
+           OptionDetails{.key = "norm"});
+  list.add(kOtherModel, "--final-norm,!--no-final-norm", &final_norm,
+           "with --norm pre: a final norm on top of each stack",
+           OptionDetails{.unused = [this] { return norm == NormPlacement::pre ? "" : "--norm is post"; },
+                         .key = "final_norm"});
+  list.add(kOtherModel, "--layer-norm-epsilon", &layer_norm_epsilon, "NUMBER",
+           "epsilon of layer norm, added to the variance", {.key = "layer_norm_epsilon"});
+  list.add_shorthand("--transformer-postprocess",
+                     {1, 1,
+                      [this](const OptionValue::Words& words) {
+                        // Marian writes the order of dropout, add and norm as letters.
+                        const bool is_post = chosen_word(words.back(), {"dan", "da"}) == "dan";
+                        norm = is_post ? NormPlacement::post : NormPlacement::pre;
+                      }},
+                     "dan|da", "Marian's name for --norm post (dan) or pre (da)", {.completions = {"dan", "da"}});
+  list.add_switch("--encoder-normalize-before", "fairseq's name for --norm pre", [this] { norm = NormPlacement::pre; });
+  list.group("Dropout");
+  list.add(kOtherBits, "--transformer-dropout,--dropout", &dropout, "RATE",
+           "dropout rate of embeddings and residual branches", {.key = "dropout"});
+  list.add(kOtherBits, "--transformer-dropout-attention,--attention-dropout", &attention_dropout, "RATE",
+           "dropout rate of the attention weights", {.key = "attention_dropout"});
+  list.add(kOtherBits, "--transformer-dropout-ffn,--activation-dropout", &activation_dropout, "RATE",
+           "dropout rate inside the feed-forward blocks", {.key = "activation_dropout"});
+  attention.declare(list, position);
+  position.declare(list);
+}
+
+void EncoderDecoderConfig::declare(OptionList& list) {
+  list.group("Model");
+  list.add_field(kOtherModel, "vocab_size", &vocab_size);
+  list.add_field(kOtherBits, "initial_deviation", &initial_deviation);
+  list.add(kOtherModel, "--dim-emb,--encoder-embed-dim", &dim, "NUMBER", "width of the model", {.key = "dim"});
+  list.add(kOtherModel, "--enc-depth,--encoder-layers", &encoder_layers, "LAYERS", "number of encoder layers",
+           {.key = "encoder_layers"});
+  list.add(kOtherModel, "--dec-depth,--decoder-layers", &decoder_layers, "LAYERS", "number of decoder layers",
+           {.key = "decoder_layers"});
+  declare_blocks(list);
+  list.add(kOtherModel, "--tied-embeddings-all,--share-all-embeddings,!--no-tied-embeddings", &tied_embeddings,
+           "share the embeddings of source and target", OptionDetails{.key = "tied_embeddings"});
+  list.add(kOtherModel, "--tied-output,--tied-embeddings,--share-decoder-input-output-embed,!--no-tied-output",
+           &tied_output, "use the target embeddings as the output projection", OptionDetails{.key = "tied_output"});
+  list.add(kOtherModel, "--scale-embedding,!--no-scale-embedding", &scale_embedding,
+           "multiply embeddings by sqrt(width)", OptionDetails{.key = "scale_embedding"});
+  declare_shared(list);
+  position.declare_cross_attention(list);
+}
+
+void EncoderOnlyConfig::declare(OptionList& list) {
+  list.group("Model");
+  list.add_field(kOtherModel, "vocab_size", &vocab_size);
+  list.add_field(kOtherModel, "causal", &causal);
+  list.add(kOtherModel, "--dim-emb,--encoder-embed-dim", &dim, "NUMBER", "width of the model", {.key = "dim"});
+  list.add(kOtherModel, "--layers,--enc-depth,--encoder-layers", &layers, "LAYERS", "number of layers",
+           {.key = "layers"});
+  declare_blocks(list);
+  list.add(kOtherModel, "--kv-heads", &kv_heads, "HEADS",
+           "heads of keys and values, each shared by a group of heads (grouped-query attention); 0: as many as heads",
+           {.key = "kv_heads"});
+  list.add(kOtherModel, "--head-dim", &head_dim, "NUMBER", "width of a head; 0: width of the model / heads",
+           {.key = "head_dim"});
+  list.add(kOtherModel, "--norm-type", &norm_type, "layer norm, or RMS norm as in LLaMA",
+           OptionDetails{.key = "norm_type"});
+  list.add(kOtherModel, "--gated-ffn,!--no-gated-ffn", &gated_ffn,
+           "gated feed-forward blocks, act(gate) x up: SwiGLU with silu, GEGLU with gelu",
+           OptionDetails{.key = "gated_ffn"});
+  list.add(kOtherModel, "--biases", &biases,
+           "biases: all; qkv: those of queries, keys and values only; none: also none in layer norms",
+           OptionDetails{.key = "biases"});
+  list.add(kOtherModel, "--qk-norm,!--no-qk-norm", &qk_norm, "RMS norm of each head of queries and keys",
+           OptionDetails{.key = "qk_norm"});
+  list.add(kOtherModel, "--residual-form", &residual_form,
+           "sequential: attention, then feed-forward; parallel: both at once (GPT-NeoX); shared-norm: with one norm "
+           "(GPT-J)",
+           OptionDetails{.key = "residual_form"});
+  list.add(kOtherModel, "--token-types", &token_types, "NUMBER",
+           "number of token types (segment embeddings); BERT has 2; 0: none", {.key = "token_types"});
+  list.add(kOtherModel, "--embedding-dim", &embedding_dim, "NUMBER",
+           "width of the token embeddings, which are projected to the width of the model; 0: the same width",
+           {.key = "embedding_dim"});
+  list.add(kOtherModel, "--embedding-norm,!--no-embedding-norm", &embedding_norm,
+           "layer norm on the sum of the embeddings", OptionDetails{.key = "embedding_norm"});
+  list.add(kOtherModel, "--scale-embedding,!--no-scale-embedding", &scale_embedding,
+           "multiply embeddings by sqrt(width), as usual with sinusoidal positions",
+           OptionDetails{.key = "scale_embedding"});
+  list.add(kOtherModel, "--head-transform,!--no-head-transform", &head_transform,
+           "dense layer, GELU and layer norm before the tied output projection",
+           OptionDetails{.key = "head_transform"});
+  list.add(kOtherModel, "--output-bias,!--no-output-bias", &output_bias,
+           "bias of the output projection, one number per token of the vocabulary",
+           OptionDetails{.key = "output_bias"});
+  list.add(kOtherModel, "--tied-output,--share-decoder-input-output-embed,!--no-tied-output", &tied_output,
+           "use the token embeddings as the output projection", OptionDetails{.key = "tied_output"});
+  list.add(kOtherBits, "--initial-deviation", &initial_deviation, "NUMBER",
+           "standard deviation of the normal initial weights (BERT: 0.02); 0: Glorot uniform",
+           {.key = "initial_deviation"});
+  list.add(kOtherBits, "--scaled-residual-init,!--no-scaled-residual-init", &scaled_residual_init,
+           "divide the initial weights that end residual branches by sqrt(2 x layers), as in GPT-2",
+           OptionDetails{.key = "scaled_residual_init"});
+  declare_shared(list);
+}
+
+void ClassifierConfig::declare(OptionList& list) {
+  encoder.declare(list);
+  list.add_field(kOtherModel, "classifier_head", &head);
+  list.add_field(kOtherModel, "classes", &classes);
+  list.add_field(kOtherBits, "classifier_dropout", &dropout);
 }
 
 Init LayerConfig::initial_weight(int64_t in, int64_t out, double gain) const {
@@ -213,21 +318,19 @@ void ModelConfig::validate_attention() const {
 void EncoderDecoderConfig::validate() const {
   require_layers("encoder_layers", encoder_layers);
   require_layers("decoder_layers", decoder_layers);
-  require_bounds(kEncoderDecoderFields, *this);
+  require_bounds(*this);
   validate_shared();
   require(attention.kind == AttentionKind::softmax, "[attention] an encoder-decoder expects softmax, got ",
           enum_name(attention.kind), ": encoders and decoders have the other kinds");
 }
 
-Json EncoderDecoderConfig::to_json() const { return write_fields(kEncoderDecoderFields, *this); }
+Json EncoderDecoderConfig::to_json() const { return json_of(*this); }
 
-EncoderDecoderConfig EncoderDecoderConfig::from_json(const Json& json) {
-  return read_fields<EncoderDecoderConfig>(kEncoderDecoderFields, json);
-}
+EncoderDecoderConfig EncoderDecoderConfig::from_json(const Json& json) { return config_of<EncoderDecoderConfig>(json); }
 
 void EncoderOnlyConfig::validate() const {
   require_layers("layers", layers);
-  require_bounds(kEncoderOnlyFields, *this);
+  require_bounds(*this);
   validate_shared();
   validate_variants();
   require(token_types >= 0, "[token_types] must not be negative, got ", token_types);
@@ -251,25 +354,21 @@ void EncoderOnlyConfig::validate_variants() const {
           enum_name(residual_form), " is a form of pre-norm layers: expected norm = pre, got post");
 }
 
-Json EncoderOnlyConfig::to_json() const { return write_fields(kEncoderOnlyFields, *this); }
+Json EncoderOnlyConfig::to_json() const { return json_of(*this); }
 
-EncoderOnlyConfig EncoderOnlyConfig::from_json(const Json& json) {
-  return read_fields<EncoderOnlyConfig>(kEncoderOnlyFields, json);
-}
+EncoderOnlyConfig EncoderOnlyConfig::from_json(const Json& json) { return config_of<EncoderOnlyConfig>(json); }
 
 void ClassifierConfig::validate() const {
-  require_bounds(kClassifierFields, *this);
+  require_bounds(*this);
   encoder.validate();
   require(!encoder.causal, "[causal] must be false for a classifier: it reads the first row of a text, got true");
   require_positive("classes", classes);
   require_rate("classifier_dropout", dropout);
 }
 
-Json ClassifierConfig::to_json() const { return write_fields(kClassifierFields, *this); }
+Json ClassifierConfig::to_json() const { return json_of(*this); }
 
-ClassifierConfig ClassifierConfig::from_json(const Json& json) {
-  return read_fields<ClassifierConfig>(kClassifierFields, json);
-}
+ClassifierConfig ClassifierConfig::from_json(const Json& json) { return config_of<ClassifierConfig>(json); }
 
 Json with_defaults(const Json& config) {
   const auto model = config.find("model");
@@ -277,6 +376,13 @@ Json with_defaults(const Json& config) {
   if (*model == EncoderDecoderConfig::kModel) return EncoderDecoderConfig::from_json(config).to_json();
   if (*model == ClassifierConfig::kModel) return ClassifierConfig::from_json(config).to_json();
   return EncoderOnlyConfig::from_json(config).to_json();
+}
+
+OnResume config_change_on_resume(std::string_view path) {
+  for (const OptionList& list : {OptionList::of(ClassifierConfig()), OptionList::of(EncoderDecoderConfig())})
+    for (const OptionList::Entry& entry : list.entries())
+      if (entry.option.key == path) return entry.on_resume;
+  return OnResume::another_model;
 }
 
 }  // namespace gyre

@@ -1,12 +1,15 @@
-// Configurations of the models: typed structs, their validation, and their JSON form (config.json of a run directory).
+// Configurations of the models: typed structs, their options, validation, and JSON form (config.json of a run
+// directory).
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gyre/core/enum_names.h"
 #include "gyre/core/io/json.h"
+#include "gyre/core/option_list.h"
 #include "gyre/models/position/position.h"
 
 namespace gyre {
@@ -79,6 +82,8 @@ struct AttentionConfig {
   int64_t features(int64_t width) const;
   // Features of a head of `width` to which the rotation applies.
   int64_t rotated_width(int64_t width) const;
+  // `position`: the encoding beside which the options are read. Both must outlive the list.
+  void declare(OptionList& list, const PositionConfig& position);
 };
 
 // Options of every transformer layer.
@@ -127,6 +132,8 @@ struct ModelConfig : LayerConfig {
   std::string describe_shape(const std::string& layers) const;
 
  protected:
+  void declare_blocks(OptionList& list);  // heads and feed-forward blocks
+  void declare_shared(OptionList& list);  // norms, dropout, attention, position encoding
   void validate_shared() const;
 
  private:
@@ -144,6 +151,7 @@ struct EncoderDecoderConfig : ModelConfig {  // vocab_size: size of the joint vo
   bool tied_output = true;      // the output projection is the target's table
   bool scale_embedding = true;  // embeddings times sqrt(dim)
 
+  void declare(OptionList& list);
   std::string describe() const;  // "encoder-decoder, 6 + 6 layers x 512, 8 heads, ..."
   void validate() const;         // throws an Error that names the field, what it must be and what it is
   Json to_json() const;
@@ -172,6 +180,7 @@ struct EncoderOnlyConfig : ModelConfig {
   int64_t embedding_width() const { return embedding_dim > 0 ? embedding_dim : dim; }
 
   // These functions work as those of EncoderDecoderConfig. A causal model is described as decoder-only, the usual name.
+  void declare(OptionList& list);
   std::string describe() const;
   void validate() const;
   Json to_json() const;
@@ -206,6 +215,7 @@ struct ClassifierConfig {
 
   // These functions work as those of EncoderDecoderConfig. JSON has the encoder's keys and the head's keys on one
   // level.
+  void declare(OptionList& list);
   void validate() const;
   Json to_json() const;
   static ClassifierConfig from_json(const Json& json);
@@ -213,6 +223,9 @@ struct ClassifierConfig {
 
 // A config.json, complete with the defaults of the keys that it lacks because an earlier version wrote it.
 Json with_defaults(const Json& config);
+
+// What another value at this path of config.json, such as "attention/window", means for a run that resumes.
+OnResume config_change_on_resume(std::string_view path);
 
 // The encoder's config of either kind of model.
 inline const EncoderOnlyConfig& encoder_of(const EncoderOnlyConfig& config) { return config; }

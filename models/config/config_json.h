@@ -1,8 +1,9 @@
-// Reads and writes configurations as JSON. One function per config lists its fields with their keys; it takes the
-// reader, the writer or another visitor as an argument.
+// Reads and writes configurations as JSON, by visitors that take a key and the field of this key.
 #pragma once
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <type_traits>
@@ -15,65 +16,44 @@
 
 namespace gyre {
 
-// Passes each option of a position encoding to the visitor, under the name that the encoding gives it.
-template <class Visitor>
-void visit_options(Visitor& visitor, const std::vector<PositionOption>& options) {
-  for (const PositionOption& option : options) {
-    std::visit(
-        [&](auto value) {
-          if constexpr (std::is_pointer_v<decltype(value)>) {
-            visitor(option.name, *value);
-          } else {
-            visitor(option.name, value);
-          }
-        },
-        option.value);
-  }
+// Passes the value that a field of a variant points to, with its key, to the visitor.
+template <class Visitor, class Field>
+void visit_field(Visitor& visitor, const std::string& key, const Field& field) {
+  std::visit(
+      [&](auto value) {
+        if constexpr (std::is_pointer_v<decltype(value)>) {
+          visitor(key, *value);
+        } else if constexpr (std::is_same_v<decltype(value), EnumPointer>) {
+          visitor(key, value);
+        }
+      },
+      field);
 }
 
-inline constexpr auto kPositionFields = [](auto& field, auto& c) {
-  field("encoding", c.encoding);
-  if constexpr (std::is_const_v<std::remove_reference_t<decltype(c)>>) {
-    PositionConfig copy = c;  // the options of a copy have pointers that can be written to
-    visit_options(field, copy.options());
-  } else {
-    visit_options(field, c.options());
-  }
-};
+// Passes each option of a position encoding to the visitor, under the name that the encoding gives it.
+template <class Visitor>
+void visit_options(Visitor& visitor, const std::vector<PositionOption>& options, const std::string& prefix = "") {
+  for (const PositionOption& option : options) visit_field(visitor, prefix + option.name, option.value);
+}
 
-inline constexpr auto kAttentionFields = [](auto& field, auto& c) {
-  field("kind", c.kind);
-  field("window", c.window);
-  field("linear_map", c.linear_map);
-  field("linear_rope", c.linear_rope);
-  field("favor_features", c.favor_features);
-  field("favor_redraw", c.favor_redraw);
-};
-
-// The list of fields of a config that is a field of another config.
-template <class T>
-inline constexpr std::nullptr_t kNestedFields = nullptr;
-template <>
-inline constexpr auto kNestedFields<PositionConfig> = kPositionFields;
-template <>
-inline constexpr auto kNestedFields<AttentionConfig> = kAttentionFields;
-template <class T>
-inline constexpr bool kIsNested = !std::is_null_pointer_v<std::remove_const_t<decltype(kNestedFields<T>)>>;
+template <class Visitor>
+void visit_position(Visitor& visitor, PositionConfig& config, const std::string& prefix = "") {
+  visitor(prefix + "encoding", config.encoding);
+  visit_options(visitor, config.options(), prefix);
+}
 
 class ConfigWriter {
  public:
+  // A key such as "attention/window" is that of an object within the object.
   template <class T>
-  void operator()(const char* name, const T& value) {
-    if constexpr (kIsNested<T>) {
-      ConfigWriter nested;
-      kNestedFields<T>(nested, value);
-      json[name] = nested.json;
-    } else if constexpr (std::is_enum_v<T>) {
-      json[name] = enum_name(value);
+  void operator()(const std::string& key, const T& value) {
+    Json& at = json[Json::json_pointer("/" + key)];
+    if constexpr (std::is_enum_v<T>) {
+      at = enum_name(value);
     } else if constexpr (std::is_same_v<T, EnumPointer>) {
-      json[name] = value.name();
+      at = value.name();
     } else {
-      json[name] = value;
+      at = value;
     }
   }
   Json json = Json::object();
@@ -87,26 +67,32 @@ class ConfigReader {
   }
 
   template <class T>
-  void operator()(const char* name, T& value) {
-    names_.emplace_back(name);
+  void operator()(const std::string& key, T& value) {
+    const size_t slash = key.find('/');
+    const std::string name = key.substr(0, slash);
+    names_.push_back(name);
     const auto it = json_.find(name);
-    if (it != json_.end()) read(path_ + "." + name, *it, value);
+    if (it == json_.end()) return;
+    if (slash == std::string::npos) {
+      read(path_ + "." + name, *it, value);
+    } else {
+      auto& object = objects_[name];
+      if (!object) object = std::make_unique<ConfigReader>(*it, path_ + "." + name);
+      (*object)(key.substr(slash + 1), value);
+    }
   }
 
   void refuse_unknown() const {
     for (const auto& item : json_.items())
       require(std::find(names_.begin(), names_.end(), item.key()) != names_.end(), "[", path_, "] unknown key \"",
               item.key(), "\"");
+    for (const auto& [name, object] : objects_) object->refuse_unknown();
   }
 
  private:
   template <class T>
   static void read(const std::string& path, const Json& json, T& value) {
-    if constexpr (kIsNested<T>) {
-      ConfigReader nested(json, path);
-      kNestedFields<T>(nested, value);
-      nested.refuse_unknown();
-    } else if constexpr (std::is_enum_v<T>) {
+    if constexpr (std::is_enum_v<T>) {
       require(json.is_string(), "[", path, "] expected one of ", enum_choices<T>(), ", got ", json.dump());
       value = parse_enum<T>(path, json.get<std::string>());
     } else if constexpr (std::is_same_v<T, EnumPointer>) {
@@ -134,6 +120,7 @@ class ConfigReader {
   const Json& json_;
   std::string path_;
   std::vector<std::string> names_;
+  std::map<std::string, std::unique_ptr<ConfigReader>> objects_;  // objects within the object, by their keys
 };
 
 }  // namespace gyre

@@ -1,5 +1,6 @@
 #include "gyre/models/position/position_config.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "gyre/models/position/position.h"
@@ -17,7 +18,47 @@ bool contains(const std::vector<std::unique_ptr<PositionOptionGroup>>& groups, c
   return false;
 }
 
+// "shaw_clip" -> "--shaw-clip"
+std::string flag_of(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return "--" + name;
+}
+
+// "--max-positions,--max-source-positions". A boolean that is true by default also has a spelling that turns it off.
+std::string names_of(const PositionOption& option) {
+  std::string names = flag_of(option.name);
+  for (const std::string& alias : option.aliases) names += "," + flag_of(alias);
+  const auto* boolean = std::get_if<bool*>(&option.value);
+  if (boolean != nullptr && **boolean) names += ",!--no-" + flag_of(option.name).substr(2);
+  return names;
+}
+
+OptionValue value_of(const PositionOption& option) {
+  return std::visit([](auto field) { return OptionValue(field); }, option.value);
+}
+
+std::string text_of(const PositionOption& option) {
+  const auto* word = std::get_if<EnumPointer>(&option.value);
+  return word != nullptr ? std::string(word->name()) : value_of(option).toml();
+}
+
 }  // namespace
+
+void declare(OptionList& list, const std::vector<PositionOption>& options, PositionOptionScope scope,
+             const std::function<std::vector<PositionOption>()>& read, const std::function<std::string()>& otherwise) {
+  for (const PositionOption& option : options) {
+    if (option.scope != scope) continue;
+    const auto reason_unused = [name = std::string(option.name), read, otherwise] {
+      const std::vector<PositionOption> all = read();
+      if (std::ranges::count(all, name, &PositionOption::name) == 0) return otherwise();
+      for (const PositionOption& other : all)
+        if (std::ranges::count(other.disables, name) > 0) return flag_of(other.name) + " is " + text_of(other);
+      return std::string();
+    };
+    list.add(OnResume::another_model, names_of(option), value_of(option), option.unit, option.help,
+             {.unused = reason_unused});
+  }
+}
 
 PositionConfig::PositionConfig(std::string name) : encoding(std::move(name)) {
   for (const std::string& one : position_encoding_names()) {
@@ -58,6 +99,30 @@ std::vector<PositionOption> PositionConfig::options_read() {
   std::vector<PositionOption> read;
   for (const auto& group : position_encoding_type(encoding).options) append(read, find(group->type()).describe());
   return read;
+}
+
+void PositionConfig::declare(OptionList& list) {
+  const auto add_other_name = [&](const std::string& names, const std::string& program, const std::string& name) {
+    list.add_switch(names, program + "'s name for --position " + name, [this, name] { encoding = name; });
+  };
+  list.group("Position encoding");
+  list.add(OnResume::another_model, "--position", one_of(&encoding, position_encoding_names()),
+           "encoding of the order of tokens");
+  add_other_name("--transformer-train-position-embeddings", "Marian", "learned");
+  add_other_name("--encoder-learned-pos", "fairseq", "learned");
+  add_other_name("--transformer-disable-position-embeddings", "Marian", "none");
+  add_other_name("--no-token-positional-embeddings", "fairseq", "none");
+  for (const std::vector<PositionOption>& group : option_groups()) {
+    for (const PositionOptionScope scope : {PositionOptionScope::encoding, PositionOptionScope::training})
+      gyre::declare(
+          list, group, scope, [this] { return options_read(); }, [this] { return "--position is " + encoding; });
+  }
+}
+
+void PositionConfig::declare_cross_attention(OptionList& list) {
+  gyre::declare(
+      list, options(), PositionOptionScope::cross_attention, [this] { return options_read(); },
+      [this] { return "--position is " + encoding; });
 }
 
 }  // namespace gyre

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <typeinfo>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "gyre/core/enum_names.h"
+#include "gyre/core/option_list.h"
 
 namespace gyre {
 
@@ -35,6 +37,12 @@ struct PositionOption {
   // Names of options that have no effect while this one has its present value. To give one of them is an error.
   std::vector<std::string> disables = {};
 };
+
+// Adds the options of this scope to the list, as --shaw-clip for "shaw_clip". `read`: the options that are read at
+// present, by which a message says why one is not: none of them has its name (`otherwise`), or one disables it.
+void declare(OptionList& list, const std::vector<PositionOption>& options, PositionOptionScope scope,
+             const std::function<std::vector<PositionOption>()>& read,
+             const std::function<std::string()>& otherwise = nullptr);
 
 // A struct of options behind an interface.
 class PositionOptionGroup {
@@ -87,6 +95,10 @@ class PositionConfig {
   std::vector<PositionOption> options();
   // The options that the chosen encoding reads. Throws for an unknown encoding.
   std::vector<PositionOption> options_read();
+  // Adds --position and the options of all encodings, except those for cross-attention. This config must outlive the
+  // list.
+  void declare(OptionList& list);
+  void declare_cross_attention(OptionList& list);
 
  private:
   PositionOptionGroup& find(const std::type_info& type) const;

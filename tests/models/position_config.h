@@ -11,7 +11,7 @@ namespace gyre::test {
 // Sets the options that `json` has, and no others. Throws as reading a config.json does.
 inline void set_options(PositionConfig& config, const Json& json) {
   ConfigReader reader(json, "position");
-  kPositionFields(reader, config);
+  visit_position(reader, config);
   reader.refuse_unknown();
 }
 

@@ -94,6 +94,7 @@ void OptionTable::add(const Option& option) {
   Row& row = rows_.back();
   row.choices.insert(row.choices.end(), option.completions.begin(), option.completions.end());
   row.former_names = option.former_names;
+  row.key = option.key;
   row.shorthand_of = option.shorthand_of;
   row.supplied_by = option.supplied_by;
   row.unused = option.unused;
@@ -104,6 +105,7 @@ void OptionTable::add(const Option& option) {
 
 void OptionTable::add(const OptionList& options) {
   for (const OptionList::Entry& entry : options.entries()) {
+    if (entry.option.names.empty()) continue;  // a value of config.json
     if (!entry.group.empty()) group_ = entry.group;
     add(entry.option);
   }
@@ -114,11 +116,7 @@ void OptionTable::add_flag(const std::string& names, bool& field, const std::str
 }
 
 void OptionTable::add_switch(const std::string& names, const std::string& help, std::function<void()> set) {
-  add_custom(names, 0, 0, "", help, [set = std::move(set)](const std::vector<std::string>& values) {
-    bool on = false;
-    parse_value(values.back(), on);
-    if (on) set();
-  });
+  add_value(names, switch_value(std::move(set)), "", help);
 }
 
 void OptionTable::add_choice(const std::string& names, std::string& field, const std::vector<std::string>& choices,
@@ -374,6 +372,11 @@ void OptionTable::reject_unused() const {
       reject_unused(row.name, false, reason);
 }
 
+void OptionTable::reject_unused(const OptionList& options) const {
+  for (const OptionList::Entry& entry : options.entries())
+    if (!entry.option.is_read()) reject_unused(entry.option.name(), false, entry.option.unused());
+}
+
 void OptionTable::reject_group(const std::string& title, const std::string& reason) const {
   for (const Row& row : rows_)
     if (row.option->get_group() == title) reject_unused(row.name, false, reason);
@@ -387,6 +390,12 @@ std::string OptionTable::toml() const {
   }
   if (tables_) text += tables_->write();
   return text;
+}
+
+std::string OptionTable::option_of_key(std::string_view key) const {
+  for (const Row& row : rows_)
+    if (!row.key.empty() && std::string_view(row.key).substr(row.key.rfind('/') + 1) == key) return row.name;
+  return key == "position" && has("position") ? "position" : "";
 }
 
 std::vector<std::string> OptionTable::names() const {

@@ -38,11 +38,12 @@ class OptionTable {
   // Adds a row. The field of the option must outlive the table.
   void add(const Option& option);
   void add(const OptionList& options);
-  // Adds the rows of the options that a struct declares.
-  template <class Options>
-  void add_options(Options& options) {
+  // Adds the rows of the options that a struct declares. `options` and the arguments of its declare() must outlive the
+  // table.
+  template <class Options, class... Arguments>
+  void add_options(Options& options, const Arguments&... arguments) {
     OptionList list;
-    options.declare(list);
+    options.declare(list, arguments...);
     add(list);
   }
 
@@ -155,8 +156,11 @@ class OptionTable {
   bool given_in_call(const std::string& name) const;
   // Throws UsageError if the option was given with a value other than its default but is not `read`.
   void reject_unused(const std::string& name, bool read, const std::string& reason) const;
-  // Likewise for the options of lists, by the reasons that they declare.
+  // Likewise for the options of lists, by the reasons that they declare: for all of the table, or those of one list.
   void reject_unused() const;
+  void reject_unused(const OptionList& options) const;
+  // The options of this command by their keys in config.json; empty for a key without an option.
+  std::string option_of_key(std::string_view key) const;
   // Likewise for all rows under a heading, none of which is read.
   void reject_group(const std::string& title, const std::string& reason) const;
 
@@ -189,6 +193,7 @@ class OptionTable {
     std::string default_toml;  // of the default, or of the preset's value
     std::vector<std::string> choices;
     std::vector<std::string> former_names;  // without dashes
+    std::string key;                        // in config.json; may be empty
     std::string shorthand_of;               // a row's name, or empty
     std::function<std::string()> unused;    // the reason why nothing reads the option; may be empty
     std::string supplied_by;                // a row's name, or empty: this row is not required if that one is given

@@ -15,8 +15,6 @@
 #include "tools/command_line/messages.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
-#include "tools/options/layer_options.h"
-#include "tools/options/position_options.h"
 #include "tools/options/precision_choice.h"
 #include "tools/print_summary.h"
 #include "tools/program.h"
@@ -96,7 +94,7 @@ int step_of_rank(StepArgs& args, Communicator& ranks) {
 }
 
 int step(StepArgs& args) {
-  reject_unused_attention_and_position_options(*args.table, args.bench.variant.attention, args.bench.variant.position);
+  args.table->reject_unused();
   args.table->reject_unused("text", args.bench.preset == "multi30k-tiny", "--preset is " + args.bench.preset);
   return with_communicator([&](Communicator& ranks) { return step_of_rank(args, ranks); });
 }
@@ -116,8 +114,8 @@ void add_step(Program& program) {
                  "activations that backward computes again, as in gyre train");
   table.add_flag("--profile", args->bench.profile, "print the time of each op");
   add_common_rows(table, *args, "measured steps, after two warm-up steps");
-  add_attention_options(table, args->bench.variant.attention);
-  add_position_options(table, args->bench.variant.position);
+  table.add_options(args->bench.variant.attention, args->bench.variant.position);
+  table.add_options(args->bench.variant.position);
 }
 
 // Adds --preset of ops and gemm.

@@ -4,9 +4,7 @@
 
 #include "gyre/core/option_checks.h"
 #include "gyre/train/pretrained/trained_model.h"
-#include "tools/options/layer_options.h"
 #include "tools/options/model_choice.h"
-#include "tools/options/position_options.h"
 
 namespace gyre {
 namespace {
@@ -91,8 +89,8 @@ void add_target_options(OptionTable& table, InspectTarget& target) {
   table.add("--vocab-size", target.vocabulary, "PIECES", "vocabulary size of the preset");
   table.add("--segments", target.segments, "NUMBER", "sequences or sentence pairs of random tokens in the batch");
   table.add("--length", target.length, "TOKENS", "length of each sequence, on each side");
-  add_attention_options(table, target.attention);
-  add_position_options(table, target.position);
+  table.add_options(target.attention, target.position);
+  table.add_options(target.position);
 }
 
 void reject_preset_options(const OptionTable& table) {
@@ -110,7 +108,7 @@ std::unique_ptr<Workload> make_target_workload(const OptionTable& table, const I
   if (of_a_run) {
     reject_preset_options(table);
   } else {
-    reject_unused_attention_and_position_options(table, target.attention, target.position);
+    table.reject_unused();
   }
   std::unique_ptr<Workload> work =
       of_a_run ? with_weights(target, parameter_options) : of_preset(target, parameter_options);

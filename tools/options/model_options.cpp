@@ -1,13 +1,12 @@
 #include "tools/options/model_options.h"
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 
-#include "tools/options/layer_options.h"
-#include "tools/options/position_options.h"
+#include "gyre/models/position/position.h"
 
 namespace gyre {
-
 namespace {
 
 using Values = std::vector<std::string>;
@@ -34,19 +33,59 @@ std::vector<std::string> preset_words() {
   return words;
 }
 
-void add_shape_rows(OptionTable& table, EncoderDecoderConfig& c) {
-  table.add("--dim-emb,--encoder-embed-dim", c.dim, "NUMBER", "width of the model");
-  table.add("--enc-depth,--encoder-layers", c.encoder_layers, "LAYERS", "number of encoder layers");
-  table.add("--dec-depth,--decoder-layers", c.decoder_layers, "LAYERS", "number of decoder layers");
-  table.add("--transformer-heads,--encoder-attention-heads", c.heads, "HEADS", "number of attention heads");
-  table.add("--transformer-dim-ffn,--encoder-ffn-embed-dim", c.ffn, "NUMBER", "inner width of the feed-forward blocks");
-  table.add_enum("--transformer-ffn-activation,--activation-fn", c.activation,
-                 "activation function of the feed-forward blocks");
-  table.add_flag("--tied-embeddings-all,--share-all-embeddings,!--no-tied-embeddings", c.tied_embeddings,
-                 "share the embeddings of source and target");
-  table.add_flag("--tied-output,--tied-embeddings,--share-decoder-input-output-embed,!--no-tied-output", c.tied_output,
-                 "use the target embeddings as the output projection");
-  table.add_flag("--scale-embedding,!--no-scale-embedding", c.scale_embedding, "multiply embeddings by sqrt(width)");
+// The option of a word in a message; empty if the word is no key. Keys of one word, such as norm, are words of English
+// too, except those that are not the name of their option.
+std::string option_of(const OptionTable& table, const std::string& word, bool is_in_brackets) {
+  const std::string option = table.option_of_key(word);
+  const bool is_key = is_in_brackets || word.find('_') != word.npos || option != word || word == "position";
+  return is_key ? option : "";
+}
+
+// The options of a position encoding whose names end with a word of a message, such as wavelet_scales, and those of the
+// width of a head.
+std::vector<std::string> position_options_of(PositionConfig& encoding, const std::string& word) {
+  std::vector<std::string> names;
+  for (const PositionOption& option : encoding.options_read())
+    if (std::string(option.name).ends_with("_" + word)) names.emplace_back(option.name);
+  if (word == "width" || word == "dims") names.insert(names.end(), {"dim-emb", "transformer-heads"});
+  return names;
+}
+
+// The options of all words in a message. A message about a position encoding begins with its name in brackets.
+std::vector<std::string> options_behind(const OptionTable& table, const std::string& message) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_";
+  std::vector<std::string> options;
+  const auto add = [&](std::string name) {
+    if (name.empty()) return;
+    std::ranges::replace(name, '_', '-');
+    const std::string option = "--" + name;
+    if (table.has(name) && std::ranges::count(options, option) == 0) options.push_back(option);
+  };
+  const std::string source = message.starts_with('[') ? message.substr(1, message.find(']') - 1) : "";
+  PositionConfig encoding;
+  const bool is_position = std::ranges::count(position_encoding_names(), source) > 0;
+  if (is_position) {
+    encoding.encoding = source;
+    add("position");
+  }
+  for (size_t begin = message.find_first_of(kLetters), end = 0; begin != message.npos;
+       begin = message.find_first_of(kLetters, end)) {
+    end = std::min(message.find_first_not_of(kLetters, begin), message.size());
+    const std::string_view before = std::string_view(message).substr(0, begin);
+    if (before.ends_with("got ")) continue;  // a value
+    const std::string word = message.substr(begin, end - begin);
+    add(option_of(table, word, before.ends_with('[') && !is_position));
+    if (!is_position) continue;
+    for (const std::string& name : position_options_of(encoding, word)) add(name);
+  }
+  return options;
+}
+
+template <class Config>
+void check(const OptionTable& table, Config config) {
+  table.reject_unused(OptionList::of(config));
+  config.vocab_size = 4;  // the reserved pieces; any valid size
+  validate_model(table, [&] { config.validate(); });
 }
 
 }  // namespace
@@ -63,16 +102,37 @@ void add_model_options(OptionTable& table, ModelArgs& args) {
       [&args] { return toml_value(args.task); });
   table.set_completions(preset_words());
   table.applies_first();
-  add_shape_rows(table, args.config);
-  add_layer_options(table, args.config);
-  add_cross_attention_position_options(table, args.config.position);
+  table.add_options(args.config);
 }
 
-void check_model_options(const OptionTable& table, const EncoderDecoderConfig& config) {
-  reject_unused_layer_options(table, config);
-  EncoderDecoderConfig with_vocabulary = config;
-  with_vocabulary.vocab_size = 4;  // the reserved pieces; any valid size
-  validate_model(table, [&] { with_vocabulary.validate(); });
+void add_encoder_options(OptionTable& table, EncoderArgs& args, const std::string& preset_names,
+                         const std::vector<std::string>& presets) {
+  table.group("Model");
+  table.add_custom(
+      preset_names, 1, 1, "NAME", "architecture whose values other options override: " + joined(presets),
+      [&args, presets](const Values& values) { args = EncoderArgs(chosen_word(values.back(), presets)); },
+      [&args] { return toml_value(args.preset); });
+  table.set_completions(presets);
+  table.applies_first();
+  table.add_options(args.config);
+}
+
+std::vector<std::string> encoder_presets() {
+  std::vector<std::string> names = EncoderOnlyConfig::preset_names();
+  std::erase_if(names, [](const std::string& name) { return EncoderOnlyConfig::preset(name).causal; });
+  return names;
+}
+
+void check_model_options(const OptionTable& table, const EncoderDecoderConfig& config) { check(table, config); }
+void check_encoder_options(const OptionTable& table, const EncoderOnlyConfig& config) { check(table, config); }
+
+void validate_model(const OptionTable& table, const std::function<void()>& validate) {
+  try {
+    validate();
+  } catch (const Error& error) {
+    const std::vector<std::string> options = options_behind(table, error.what());
+    throw UsageError(error.what(), options.empty() ? "" : "; see ", joined(options));
+  }
 }
 
 }  // namespace gyre

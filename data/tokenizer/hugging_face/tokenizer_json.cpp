@@ -70,7 +70,7 @@ namespace {
 
 using Pieces = std::vector<std::string>;
 
-std::string joined(const Pieces& pieces) {
+std::string concatenated(const Pieces& pieces) {
   std::string text;
   for (const std::string& piece : pieces) text += piece;
   return text;
@@ -192,7 +192,7 @@ void Decoder::read(JsonPart& part) {
   } else if (type == "ByteFallback") {
     steps_.emplace_back(join_bytes);
   } else if (type == "Fuse") {
-    steps_.emplace_back([](Pieces& pieces) { pieces = {joined(pieces)}; });
+    steps_.emplace_back([](Pieces& pieces) { pieces = {concatenated(pieces)}; });
   } else if (type == "Strip") {
     steps_.emplace_back(
         [content = read_not_empty(part, "content"), start = read_count(part, "start"),
@@ -209,7 +209,7 @@ void Decoder::read(JsonPart& part) {
 
 std::string Decoder::operator()(std::vector<std::string> pieces) const {
   for (const Step& step : steps_) step(pieces);
-  return joined(pieces);
+  return concatenated(pieces);
 }
 
 namespace {

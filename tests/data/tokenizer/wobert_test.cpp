@@ -26,7 +26,7 @@ using Lines = std::vector<std::string>;
 
 nlohmann::json expected_wobert() { return nlohmann::json::parse(read_file(golden("wobert.json"))); }
 
-std::string joined(const Lines& lines) {
+std::string concatenated(const Lines& lines) {
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
   return text;
@@ -82,7 +82,7 @@ std::string pieces_from(const std::string& dictionary) {
     add({c});
     add({'#', '#', c});
   }
-  return joined(pieces);
+  return concatenated(pieces);
 }
 
 }  // namespace
@@ -91,7 +91,7 @@ TEST_CASE("WoBERT: words equal jieba's, and ids those of WoBERT's rules and of B
   const auto expected = expected_wobert();
   const auto dictionary = expected["dictionary"].get<std::string>();
   const JiebaSegmenter segmenter("dictionary", dictionary);
-  const auto all = vocabularies(joined(expected["pieces"].get<Lines>()), dictionary);
+  const auto all = vocabularies(concatenated(expected["pieces"].get<Lines>()), dictionary);
   for (size_t i = 0; i < expected["lines"].size(); ++i) {
     const auto line = expected["lines"][i].get<std::string>();
     CAPTURE(line);
@@ -105,7 +105,7 @@ TEST_CASE("WoBERT: words equal jieba's, and ids those of WoBERT's rules and of B
 
 TEST_CASE("WoBERT: random lines equal jieba, WoBERT's rules and BertTokenizer") {
   const auto expected = expected_wobert();
-  check_hashes(random_lines(expected, 20, /*spaces=*/false), joined(expected["pieces"].get<Lines>()),
+  check_hashes(random_lines(expected, 20, /*spaces=*/false), concatenated(expected["pieces"].get<Lines>()),
                expected["dictionary"], expected["random"]);
 }
 

@@ -18,7 +18,6 @@
 #include "tools/help/help_topics.h"
 #include "tools/options/model_options.h"
 #include "tools/options/tasks/classify_options.h"
-#include "tools/options/tasks/encoder_options.h"
 #include "tools/options/tasks/language_options.h"
 #include "tools/options/tasks/match_options.h"
 #include "tools/options/tasks/nmt_options.h"

@@ -1,7 +1,5 @@
 // The command line has the options that position encodings declare, and rejects those that the chosen one does not
 // read.
-#include "tools/options/position_options.h"
-
 #include <doctest/doctest.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +8,7 @@
 
 #include "gyre/models/position/position.h"
 #include "tests/errors.h"
+#include "tools/options/model_options.h"
 
 using namespace gyre;
 
@@ -21,14 +20,16 @@ struct PositionCall {
   PositionConfig config;
 
   explicit PositionCall(std::vector<std::string> words = {}) {
-    add_position_options(table, config);
-    add_cross_attention_position_options(table, config);
+    table.add_options(config);
+    OptionList cross_attention;
+    config.declare_cross_attention(cross_attention);
+    table.add(cross_attention);
     std::reverse(words.begin(), words.end());
     app.parse(words);
     table.resolve();
   }
   std::string error() const {
-    return error_of([&] { reject_unused_position_options(table, config); });
+    return error_of([&] { table.reject_unused(); });
   }
 };
 
@@ -120,7 +121,7 @@ TEST_CASE("rows keep their options when a preset replaces the config") {
   PositionConfig config;
   CLI::App app;
   OptionTable table(app);
-  add_position_options(table, config);
+  table.add_options(config);
   PositionConfig preset("learned");
   preset.get<RopeOptions>().base = 500;
   config = preset;

@@ -31,7 +31,6 @@
 #include "tools/command_line/foreign_options.h"
 #include "tools/command_line/messages.h"
 #include "tools/command_line/option_table.h"
-#include "tools/options/layer_options.h"
 #include "tools/options/model_options.h"
 #include "tools/options/tasks/nmt_options.h"
 #include "tools/options/tasks/pretrained_row.h"

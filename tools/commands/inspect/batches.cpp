@@ -9,7 +9,7 @@
 #include "gyre/train/pretrained/trained_model.h"
 #include "gyre/train/tasks/language/language_batches.h"
 #include "gyre/train/tasks/language/language_stages.h"
-#include "tools/options/tasks/encoder_options.h"
+#include "tools/options/model_options.h"
 #include "tools/options/tasks/language_options.h"
 #include "tools/options/tasks/pretrained_row.h"
 #include "tools/program.h"

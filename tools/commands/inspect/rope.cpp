@@ -10,7 +10,6 @@
 #include "gyre/core/io/json.h"
 #include "tools/inspect/rope_inspection.h"
 #include "tools/options/device_choice.h"
-#include "tools/options/position_options.h"
 #include "tools/plots/heatmaps.h"
 #include "tools/print_summary.h"
 #include "tools/program.h"
@@ -209,7 +208,7 @@ void check(const InspectRopeArgs& args) {
     if (position < 0 || position > kMaxPosition)
       throw UsageError("--positions: expected whole numbers from 0 to ", kMaxPosition, ", got ", position);
   }
-  reject_unused_rope_options(*args.table, args.rope);
+  args.table->reject_unused();
   PositionConfig config("rope");
   config.get<RopeOptions>() = args.rope;
   Parameters unused;
@@ -240,7 +239,10 @@ void add_inspect_rope_command(Program& program) {
   table.add_custom("--base", 1, 1, "NUMBER", "same as --rope-base",
                    [args](const std::vector<std::string>& values) { parse_value(values.back(), args->rope.base); });
   table.add_list("--positions", args->positions, "NUMBER,...", "positions of the tokens");
-  add_rope_options(table, args->rope);
+  OptionList rotation;
+  RopeOptions& rope = args->rope;
+  declare(rotation, rope.describe(), PositionOptionScope::encoding, [&rope] { return rope.describe(); });
+  table.add(rotation);
   table.add_picture("--plot", args->plot,
                     "picture of the matrices of the first three positions and of the scores of all pairs of positions");
   args->device.add_row(table);

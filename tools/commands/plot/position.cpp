@@ -10,7 +10,6 @@
 #include "gyre/models/encoder_only.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "tools/options/model_choice.h"
-#include "tools/options/position_options.h"
 #include "tools/plots/heatmaps.h"
 #include "tools/plots/lines.h"
 #include "tools/program.h"
@@ -204,7 +203,7 @@ void draw(const PlotPositionArgs& args, const EncoderOnly& model) {
 int run(PlotPositionArgs& args) {
   expect_at_least(1, "--distance", args.distance);
   if (args.model.empty()) {
-    reject_unused_position_options(*args.table, args.config.position);
+    args.table->reject_unused();
     args.table->reject_unused("checkpoint", false, "there is no --model");
     args.config.layers = args.layer + 1;
     EncoderOnly fresh(args.config);
@@ -245,7 +244,7 @@ void add_plot_position_command(Program& program) {
   table.add("--dim-emb", args->config.dim, "NUMBER", "width of the model");
   table.add("--transformer-heads", args->config.heads, "HEADS", "number of attention heads");
   table.add_flag("--causal,!--both-sides", args->config.causal, "keys precede the query, or are on both sides of it");
-  add_position_options(table, args->config.position);
+  table.add_options(args->config.position);
 }
 
 }  // namespace gyre

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "tools/commands/train/train_command.h"
+#include "tools/options/model_options.h"
 #include "tools/options/tasks/classify_options.h"
-#include "tools/options/tasks/encoder_options.h"
 
 namespace gyre {
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "tools/commands/train/train_command.h"
-#include "tools/options/tasks/encoder_options.h"
+#include "tools/options/model_options.h"
 #include "tools/options/tasks/language_options.h"
 #include "tools/options/tasks/pretrained_row.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "tools/commands/train/train_command.h"
-#include "tools/options/tasks/encoder_options.h"
+#include "tools/options/model_options.h"
 #include "tools/options/tasks/fine_tuning_options.h"
 #include "tools/options/tasks/match_options.h"
 

@@ -66,9 +66,7 @@ ClassifyArgs::ClassifyArgs(TextTaskKind kind) : kind(kind) {
 
 void add_classify_options(OptionTable& table, ClassifyArgs& args) {
   add_task_rows(table, args);
-  OptionList list;
-  args.train.declare(list, valid_metrics(args.kind));
-  table.add(list);
+  table.add_options(args.train, valid_metrics(args.kind));
   set_common_training_rows(table);
 }
 

@@ -7,8 +7,8 @@ namespace gyre {
 void check_fine_tuning_options(const OptionTable& table, FineTuningOptions& options) {
   if (!table.given("learn-rate")) options.optimizer.schedule.learning_rate = options.default_learning_rate();
   if (options.optimizer.schedule.warmup_percent > 0) set_fine_tuning_warmup(table, options);
-  check_train_options(table, options);
   reject_pretrained_options(table, options);
+  check_train_options(table, options);
 }
 
 void reject_pretrained_options(const OptionTable& table, const FineTuningOptions& options) {

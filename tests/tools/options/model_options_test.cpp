@@ -1,5 +1,5 @@
 // Messages about the configuration of a model name the keys of config.json, and on the command line the options too.
-#include "tools/options/layer_options.h"
+#include "tools/options/model_options.h"
 
 #include <doctest/doctest.h>
 
@@ -9,8 +9,6 @@
 #include <vector>
 
 #include "tests/errors.h"
-#include "tools/options/model_options.h"
-#include "tools/options/tasks/encoder_options.h"
 
 using namespace gyre;
 
