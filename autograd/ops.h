@@ -23,7 +23,7 @@ Var add(const Var& a, const Var& b);
 // factor * x.
 Var scale(const Var& x, double factor);
 
-// Applies an activation function elementwise (formulas: core/kernels/elementwise_arguments.h).
+// Applies an activation function elementwise (formulas: core/kernels/arguments.h).
 Var activation(const Var& x, Activation kind);
 inline Var relu(const Var& x) { return activation(x, Activation::relu); }
 inline Var gelu(const Var& x) { return activation(x, Activation::gelu); }
@@ -57,8 +57,8 @@ Var segment_mean(const Var& x, const Segments& segments);
 
 // Rotary position embedding (Su et al. 2021, eq. 34) as an argument of rope() and attention: the features of each head
 // are rotated by an angle that depends on the position of their row.
-struct Rotation {
-  Rotary rotary;
+struct RopeAngles {
+  RopeShape rotary;
   Tensor angles;    // (positions, 2 * dims): row p for position p (Kernels::rotary_angles)
   Var frequencies;  // (dims/2); may be empty if no gradient is wanted
 
@@ -68,10 +68,10 @@ struct Rotation {
   void check(int64_t heads, int64_t width, const Tensor& positions, int64_t rows) const;
 };
 // The rotation with angles position * position_scale * frequencies(dims/2) for positions 0 .. positions - 1.
-Rotation make_rotation(const Var& frequencies, int64_t positions, const Rotary& rotary);
+RopeAngles make_rotation(const Var& frequencies, int64_t positions, const RopeShape& rotary);
 
 // x(n, heads * width) with each row rotated by its position, i32 (n).
-Var rope(const Var& x, const Rotation& rotation, const Tensor& positions);
+Var rope(const Var& x, const RopeAngles& rotation, const Tensor& positions);
 
 // (n, heads) = factor * x(n, heads * width) . w(heads * width), head by head. The result has the dtype of w, a
 // parameter.
@@ -92,14 +92,14 @@ Var head_softmax(const Var& x, int heads);
 // (n, heads * features) = x(n, heads * width) w(features, width)^T, head by head. The result has the dtype of w, a
 // parameter.
 Var head_matmul(const Var& x, const Var& w, int heads);
-// FAVOR+ features (Choromanski et al. 2021; core/kernels/linear_attention_kernels.inc) of x(n, heads * width), from
+// FAVOR+ features (Choromanski et al. 2021; core/kernels/all_kernels.inc) of x(n, heads * width), from
 // products(n, heads * features), the head_matmul of x with random vectors. The exponents of a query are shifted by
 // their largest. The shift of a key depends only on its own row, so that a causal model does not look ahead.
 enum class FavorSide : uint8_t { queries, keys };
 Var favor_features(const Var& products, const Var& x, int heads, FavorSide side);
 
 // Relative-position terms of the scores and values of attention. AttentionPositionTerms in
-// core/kernels/attention_arguments.h has shapes and formula. Every term may be empty; all have the parameters' dtype.
+// core/kernels/arguments.h has shapes and formula. Every term may be empty; all have the parameters' dtype.
 struct PositionTerms {
   Var bias;
   Var query_table, key_table, value_table;
@@ -117,7 +117,7 @@ struct AttentionOptions {
   bool causal = false;
   int64_t window = AttentionShape::kUnlimited;      // keys with |distance| <= window are visible
   double dropout = 0;                               // rate on the attention weights, in training mode
-  Rotation rotation = {};                           // rotation of queries and keys
+  RopeAngles rotation = {};                         // rotation of queries and keys
   Tensor query_positions = {}, key_positions = {};  // positions of the rows, i32: for the rotation
   PositionTerms terms = {};
 };

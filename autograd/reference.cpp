@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "gyre/autograd/reference_parts.h"
-#include "gyre/core/bfloat16.h"
 #include "gyre/core/error.h"
+#include "gyre/core/float16.h"
 #include "gyre/core/random.h"
 
 namespace gyre::reference {
@@ -303,7 +303,7 @@ Value embedding(const Value& table, const std::vector<int32_t>& ids, double fact
 // y = x * C + turned(x) * S, where turned(x) swaps the two features of each pair and negates the new first one. C and S
 // are the cosines and sines of each feature's angle, times the magnitude; for features that are not rotated they are 1
 // and 0.
-Value rope(const Value& x, const Value& frequencies, const std::vector<int32_t>& positions, const Rotary& rotary) {
+Value rope(const Value& x, const Value& frequencies, const std::vector<int32_t>& positions, const RopeShape& rotary) {
   const int64_t n = x.rows(), d = x.cols(), width = d / rotary.heads, half = rotary.dims / 2;
   Matrix column(n, 1);
   for (int64_t i = 0; i < n; ++i) column(i, 0) = rotary.position_scale * positions[size_t(i)];

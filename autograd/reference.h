@@ -102,11 +102,11 @@ Value gated_activation(const Value& x, Activation kind);
 Value layer_norm(const Value& x, const Value& gamma, const Value& beta, double epsilon);
 Value rms_norm(const Value& x, const Value& gamma, double epsilon);
 Value embedding(const Value& table, const std::vector<int32_t>& ids, double factor);
-Value rope(const Value& x, const Value& frequencies, const std::vector<int32_t>& positions, const Rotary& rotary);
+Value rope(const Value& x, const Value& frequencies, const std::vector<int32_t>& positions, const RopeShape& rotary);
 // dropout(head, query of its segment, key row): the factor of one attention weight, 0 or 1 / (1 - rate).
 using WeightFactor = std::function<double(int head, int64_t query, int64_t key_row)>;
-// Relative-position terms (AttentionPositionTerms in core/kernels/attention_arguments.h); each may be empty.
-struct AttentionPositionTerms {
+// Relative-position terms (AttentionPositionTerms in core/kernels/arguments.h); each may be empty.
+struct PositionTerms {
   Value bias, query_table, key_table, value_table, pos_queries, pos_keys;
   int64_t zero_offset = 0;
 };
@@ -118,7 +118,7 @@ struct AttentionRule {
   WeightFactor dropout = {};
 };
 Value attention(const Value& q, const Value& k, const Value& v, const Segments& queries, const Segments& keys,
-                const AttentionRule& rule, const AttentionPositionTerms& terms = {});
+                const AttentionRule& rule, const PositionTerms& terms = {});
 Value head_dot(const Value& x, const Value& w, int heads, double factor);
 // Linear attention: the sums of linear_attention_scan() in their quadratic form.
 Value linear_attention_scan(const Value& q, const Value& k, const Value& v, const Segments& segments, int heads,

@@ -63,8 +63,8 @@ int64_t table_entry(const Value& table, int64_t row, int64_t column) {
 }
 
 // The terms of the scores that depend on positions, before the multiplication by the scale; without the bias.
-Value position_scores(const Value& q, const Value& k, const HeadPairs& pairs, const AttentionPositionTerms& terms,
-                      int64_t head, int64_t heads) {
+Value position_scores(const Value& q, const Value& k, const HeadPairs& pairs, const PositionTerms& terms, int64_t head,
+                      int64_t heads) {
   Value sum = filled(q, pairs.nq, pairs.nk, 0);
   const auto row = [&](int64_t i, int64_t j) { return terms.zero_offset + pairs.distance(i, j); };
   if (terms.query_table) {
@@ -86,8 +86,7 @@ Value position_scores(const Value& q, const Value& k, const HeadPairs& pairs, co
 }
 
 // (nq, width): row i is the sum over keys j of weights(i, j) times the table's row for the distance of i and j.
-Value position_values(const Value& weights, const HeadPairs& pairs, const AttentionPositionTerms& terms,
-                      const Value& table) {
+Value position_values(const Value& weights, const HeadPairs& pairs, const PositionTerms& terms, const Value& table) {
   std::vector<int64_t> index;
   for (int64_t i = 0; i < pairs.nq; ++i) {
     for (int64_t row = 0; row < table.rows(); ++row) {
@@ -99,7 +98,7 @@ Value position_values(const Value& weights, const HeadPairs& pairs, const Attent
 }
 
 Value attend(const Value& q, const Value& k, const Value& v, int64_t first_key, int64_t head, const AttentionRule& rule,
-             const AttentionPositionTerms& terms) {
+             const PositionTerms& terms) {
   const HeadPairs pairs{q.rows(), k.rows()};
   Value scores = product(q, k) + position_scores(q, k, pairs, terms, head, rule.heads);
   scores = scale(scores, rule.scale);
@@ -122,7 +121,7 @@ Value attend(const Value& q, const Value& k, const Value& v, int64_t first_key, 
 }  // namespace
 
 Value attention(const Value& q, const Value& k, const Value& v, const Segments& queries, const Segments& keys,
-                const AttentionRule& rule, const AttentionPositionTerms& terms) {
+                const AttentionRule& rule, const PositionTerms& terms) {
   const int64_t d = q.cols(), width = d / rule.heads;
   Value out = filled(q, q.rows(), d, 0);
   for (int s = 0; s < queries.count(); ++s) {

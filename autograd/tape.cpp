@@ -1,10 +1,10 @@
 #include "gyre/autograd/tape.h"
 
 #include <algorithm>
-
-#include "gyre/autograd/checkpoint.h"
+#include <utility>
 
 namespace gyre {
+
 const PackedWeight& PackedWeights::find(const Tensor& weight) {
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[{weight.raw(), weight.dim(0)}];
@@ -24,6 +24,17 @@ namespace {
 constexpr int64_t kProductAlignment = 8;
 
 }  // namespace
+
+// The state of the tape at the beginning of the checkpoint, with which compute() has the same results again. FLOPs are
+// those of the ops that backward records.
+struct Tape::Checkpoint final : Op {
+  std::function<Var()> compute;
+  std::string module;
+  uint64_t first_dropout = 0;
+  std::string_view name() const override { return "checkpoint"; }
+  std::string_view formula() const override { return "y = compute(), which backward calls again to record its ops"; }
+  void backward(Backward& /*b*/) override {}  // Tape::run_checkpoint_backward
+};
 
 Kernels& Var::kernels() const { return tape_->kernels(); }
 
@@ -126,7 +137,7 @@ void Tape::multiply(const Tensor& y, const Tensor& x, const Tensor& w, const Ten
   kernels_.linear(y, x, product_weight(w, x.dtype()), product_weight(bias, y.dtype()));
 }
 
-Tensor Tape::fused_gradient(const Var& v) const {
+Tensor Tape::gradient_during_forward(const Var& v) const {
   if (!options_.loss_seeded || !v.requires_gradient()) return {};
   Parameter* const parameter = nodes_[size_t(v.node())].parameter;
   return parameter ? parameter->allocated_gradient() : Tensor();
@@ -256,13 +267,13 @@ Backward::GradientWithBias Backward::dinput_with_bias(int i) {
   if (target.op && target.uses == 1 && !target.gradient) {  // this op is the only use of the input
     Backward of_target(tape_, target);
     dbias = target.op->bias_gradient(of_target);
-    if (dbias && adds_to(dbias)) dbias = {};
+    if (dbias && is_gradient_of_input(dbias)) dbias = {};
     target.has_bias_gradient = dbias.defined();
   }
   return {dinput(i), dbias};
 }
 
-bool Backward::adds_to(const Tensor& gradient) const {
+bool Backward::is_gradient_of_input(const Tensor& gradient) const {
   return std::any_of(node_.inputs.begin(), node_.inputs.end(), [&](int number) {
     if (number < 0) return false;
     const Node& input = tape_.nodes_[size_t(number)];
@@ -286,12 +297,87 @@ Tensor Backward::dparameter(int i) {
   return target.gradient;
 }
 
-void Backward::give(int i, const Tensor& gradient) {
+void Backward::set_gradient(int i, const Tensor& gradient) {
   if (const int number = input_node(i); number >= 0) tape_.accumulate(number, gradient, false);
 }
 
-void Backward::pass(int i) {
+void Backward::forward_gradient(int i) {
   if (const int number = input_node(i); number >= 0) tape_.accumulate(number, doutput(), true);
+}
+
+// Activation checkpointing. Forward computes a part of a model without recording. When backward reaches the node of
+// this part, all later nodes are done: the part is computed once more, its ops are recorded at the end of the tape,
+// backward runs through them, and they are removed. They refer to the same nodes outside as without a checkpoint, so
+// every gradient is summed by the same kernels in the same order.
+
+namespace {
+
+// Sets a variable until the end of the scope.
+template <class T>
+class Replaced {
+ public:
+  Replaced(T& variable, T value) : variable_(variable), before_(std::exchange(variable, std::move(value))) {}
+  ~Replaced() { variable_ = std::move(before_); }
+  Replaced(const Replaced&) = delete;
+  Replaced& operator=(const Replaced&) = delete;
+
+ private:
+  T& variable_;
+  T before_;
+};
+
+}  // namespace
+
+Var Tape::checkpoint(Recompute part, std::function<Var()> compute) {
+  if (!recording() || part == Recompute::none || part != options_.recompute) return compute();
+  auto op = std::make_unique<Checkpoint>();
+  op->compute = std::move(compute);
+  op->module = module_;
+  op->first_dropout = dropouts_;
+  Node node;
+  {
+    const Replaced without_recording(checkpoint_inputs_, &node.inputs);
+    node.value = op->compute().value();
+  }
+  if (node.inputs.empty()) return constant(std::move(node.value));
+  for (const int input : node.inputs) {
+    node.input_values.push_back(nodes_[size_t(input)].value);
+    ++nodes_[size_t(input)].uses;
+  }
+  node.op = std::move(op);
+  node.requires_gradient = true;
+  node.module = module_;
+  nodes_.push_back(std::move(node));
+  const int number = int(nodes_.size()) - 1;
+  for (TapeObserver* o : observers_) o->on_record(*this, number);
+  return {this, number, nodes_.back().value};
+}
+
+void Tape::use_in_checkpoint(int node) {
+  std::vector<int>& inputs = *checkpoint_inputs_;
+  if (std::find(inputs.begin(), inputs.end(), node) == inputs.end()) inputs.push_back(node);
+}
+
+Var Tape::recorded_again(const Checkpoint& checkpoint) {
+  const Replaced module(module_, checkpoint.module);
+  const Replaced dropouts(dropouts_, checkpoint.first_dropout);
+  const Replaced flops(flops_, flops_);  // the FLOPs of the model count once
+  const Replaced recomputing(recomputing_, true);
+  return checkpoint.compute();
+}
+
+void Tape::run_checkpoint_backward(size_t number) {
+  Node node = std::move(nodes_[number]);
+  node.value = {};
+  node.input_values.clear();
+  const size_t first = nodes_.size();
+  Var output;
+  if (node.gradient) output = recorded_again(static_cast<const Checkpoint&>(*node.op));
+  release_inputs(node);  // the ops of the checkpoint use them now
+  if (output.requires_gradient()) accumulate(output.node(), std::exchange(node.gradient, {}), node.gradient_shared);
+  output = {};
+  run_backward(first);
+  nodes_.erase(nodes_.begin() + int64_t(first), nodes_.end());
 }
 
 }  // namespace gyre

@@ -13,12 +13,30 @@
 #include <utility>
 #include <vector>
 
-#include "gyre/autograd/op_metadata.h"
 #include "gyre/autograd/parameters.h"
 #include "gyre/autograd/recompute.h"
+#include "gyre/core/error.h"
+#include "gyre/core/kernels/arguments.h"
 #include "gyre/core/kernels/kernels.h"
+#include "gyre/core/tensor.h"
 
 namespace gyre {
+
+// Metadata of an op for inspection tools (autograd/inspect/tape_rows.h). Training does not use it.
+struct OpMetadata {
+  std::vector<std::pair<std::string, std::string>> attributes;  // ("heads", "8")
+  std::vector<std::pair<std::string, Tensor>> saved;  // tensors that the op keeps besides its inputs and output
+  DropoutMask dropout;  // elementwise, in the shape of the output; not that of attention weights
+
+  template <class T>
+  void attribute(std::string_view name, const T& value) {
+    attributes.emplace_back(name, concat(value));
+  }
+  // Ignores an undefined tensor: the op did not save it.
+  void save(std::string_view name, const Tensor& tensor) {
+    if (tensor) saved.emplace_back(name, tensor);
+  }
+};
 
 // Packed weights of a model, for tapes that do not record: products need not pack them each time, and products in int8
 // round them once.
@@ -43,7 +61,7 @@ class PackedWeights {
   Kernels& kernels_;
   Precision precision_;
   std::mutex mutex_;
-  std::map<std::pair<const void*, int64_t>, Entry> entries_;  // by the address and the number of rows
+  std::map<std::pair<const void*, int64_t>, Entry> entries_;  // keyed by the address and the number of rows
 };
 
 // Packed weights for these kernels; null for GPUs, which read weights as they are.
@@ -134,7 +152,7 @@ class Tape {
   // seed: determines every dropout mask of this forward pass. training = false turns dropout off.
   // precision: with bf16, parameters and their gradients stay f32.
   // loss_seeded: the caller promises to run backward from the loss with cotangent 1. Ops may then add to a parameter's
-  // gradient during the forward pass (fused_gradient).
+  // gradient during the forward pass (gradient_during_forward).
   // parameters: those of the model, which must not change during the tape's life. A tape for bf16 rounds all of them at
   // once, so that products need not round each weight again; on the CPU, only if it does not record.
   // recompute: the parts of a model that checkpoint() computes again in backward.
@@ -179,7 +197,7 @@ class Tape {
 
   // Called by ops in forward: the gradient tensor of parameter `v`, to which the op may add immediately. Undefined
   // without loss_seeded, and if `v` is not a trainable parameter.
-  Tensor fused_gradient(const Var& v) const;
+  Tensor gradient_during_forward(const Var& v) const;
 
   // Called by lookup ops in forward: the list that receives the sparse gradients of parameter `v`. Null: backward adds
   // to the dense gradient.
@@ -284,14 +302,14 @@ class Backward {
   // Gradient of parameter input i, to be added to (+=). Undefined if the input requires no gradient.
   Tensor dparameter(int i);
   // Passes the gradient of the output to input i unchanged, without a copy.
-  void pass(int i);
+  void forward_gradient(int i);
   // Passes a gradient that forward computed to input i, without a copy. The op must not use it any more.
-  void give(int i, const Tensor& gradient);
+  void set_gradient(int i, const Tensor& gradient);
 
  private:
   friend class Tape;
-  int input_node(int i) const;                 // node number of input i, or -1
-  bool adds_to(const Tensor& gradient) const;  // true if it is the gradient of an input
+  int input_node(int i) const;                              // node number of input i, or -1
+  bool is_gradient_of_input(const Tensor& gradient) const;  // true if it is the gradient of an input
   Tape& tape_;
   Node& node_;
   // Gradients for nodes that already have one: added after the op's backward.

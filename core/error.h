@@ -36,7 +36,7 @@ class UsageError : public Error {
 };
 
 // Throws Error with the concatenated parts unless `ok`. Pass values, such as a Shape, instead of their text: they are
-// formatted only for an error.
+// formatted only for an error. A check of every line or token whose text has to be built throws Error by itself.
 template <class... Parts>
 void require(bool ok, const Parts&... parts) {
   if (!ok) throw Error(parts...);

@@ -2,11 +2,12 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <mutex>
 #include <new>
 
-#include "gyre/core/block_pool.h"
 #include "gyre/core/error.h"
 
 namespace gyre {
@@ -63,5 +64,78 @@ std::shared_ptr<void> allocate(size_t bytes) {
 }
 
 MemoryStats memory_stats() { return allocator().stats(); }
+
+size_t BlockPool::block_bytes(size_t bytes) const {
+  return (std::max<size_t>(bytes, 1) + alignment_ - 1) / alignment_ * alignment_;
+}
+
+std::byte* BlockPool::take(size_t bytes) {
+  bytes = block_bytes(bytes);
+  auto fit = free_.lower_bound({bytes, nullptr});
+  if (fit == free_.end()) fit = fetch(bytes);
+  const auto [found, data] = *fit;
+  free_.erase(fit);
+  Block& block = blocks_.at(data);
+  block.free = false;
+  if (found > bytes) {
+    block.bytes = bytes;
+    blocks_[data + bytes] = {found - bytes, true, false};
+    free_.emplace(found - bytes, data + bytes);
+  }
+  stats_.cached_bytes -= bytes;
+  stats_.active_bytes += bytes;
+  stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.active_bytes);
+  return data;
+}
+
+void BlockPool::give_back(std::byte* data) {
+  auto block = blocks_.find(data);
+  stats_.active_bytes -= block->second.bytes;
+  stats_.cached_bytes += block->second.bytes;
+  if (const auto next = std::next(block); next != blocks_.end() && next->second.free && !next->second.first) {
+    free_.erase({next->second.bytes, next->first});
+    block->second.bytes += next->second.bytes;
+    blocks_.erase(next);
+  }
+  if (!block->second.first && std::prev(block)->second.free) {
+    const auto previous = std::prev(block);
+    free_.erase({previous->second.bytes, previous->first});
+    previous->second.bytes += block->second.bytes;
+    blocks_.erase(block);
+    block = previous;
+  }
+  block->second.free = true;
+  free_.emplace(block->second.bytes, block->first);
+}
+
+void BlockPool::release() {
+  for (auto block = blocks_.begin(); block != blocks_.end();) {
+    const auto next = std::next(block);
+    const auto [bytes, free, first] = block->second;
+    if (free && first && (next == blocks_.end() || next->second.first)) {
+      free_.erase({bytes, block->first});
+      source_.release(block->first, bytes);
+      stats_.cached_bytes -= bytes;
+      blocks_.erase(block);
+    }
+    block = next;
+  }
+}
+
+// Adds a new region, which is one free block.
+BlockPool::FreeBlocks::iterator BlockPool::fetch(size_t bytes) {
+  const size_t region = std::max(bytes, region_bytes_);
+  std::byte* data = nullptr;
+  try {
+    data = source_.fetch(region);
+  } catch (const std::bad_alloc&) {
+    release();
+    data = source_.fetch(region);
+  }
+  ++stats_.system_allocations;
+  stats_.cached_bytes += region;
+  blocks_[data] = {region, true, true};
+  return free_.emplace(region, data).first;
+}
 
 }  // namespace gyre

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -11,6 +12,12 @@
 #include "gyre/core/error.h"
 
 namespace gyre {
+
+// Upper bounds of sizes in options and files. A larger value is rejected as a mistake.
+
+inline constexpr int64_t kMaxDimension = 10'000'000;  // limit of any dimension of a model, and of a vocabulary
+inline constexpr int64_t kMaxLayers = 1000;
+inline constexpr int kMaxThreads = 1024;  // limit per process
 
 template <class Value>
 void expect(bool ok, std::string_view flag, std::string_view expected, const Value& got) {

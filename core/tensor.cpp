@@ -9,7 +9,6 @@
 #include "gyre/core/virtual_gpu/virtual_gpu.h"
 
 namespace gyre {
-
 namespace {
 
 constexpr int64_t kLargestElement = 8;  // bytes of the largest element type

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "gyre/core/bfloat16.h"
 #include "gyre/core/error.h"
+#include "gyre/core/float16.h"
 
 namespace gyre {
 
@@ -147,6 +147,37 @@ Tensor Tensor::from(const Shape& shape, std::span<const T> values) {
   Tensor t = empty(shape, dtype_of<T>());
   std::copy(values.begin(), values.end(), t.data<T>());
   return t;
+}
+
+// Calls f(T{}), where T is the element type, float or double, and returns its result. Throws Error for other dtypes.
+//   dispatch_float(x, [&]<class T>(T) { for (T& number : x.span<T>()) number *= 2; });
+template <class F>
+auto dispatch_float(const Tensor& t, F&& f) {
+  if (t.dtype() == DType::f32) return f(float{});
+  require(t.dtype() == DType::f64, "[dtype] expected f32 or f64, got ", t.dtype());
+  return f(double{});
+}
+
+// A matrix view of a tensor on the CPU: non-owning, row-major. Builds with _GLIBCXX_ASSERTIONS check every index.
+template <class T>
+class MatrixSpan {
+ public:
+  MatrixSpan(std::span<T> elements, int64_t rows, int64_t cols) : elements_(elements), rows_(rows), cols_(cols) {}
+  int64_t rows() const { return rows_; }
+  int64_t cols() const { return cols_; }
+  std::span<T> row(int64_t i) const { return elements_.subspan(size_t(i * cols_), size_t(cols_)); }
+  T& operator()(int64_t i, int64_t j) const { return row(i)[size_t(j)]; }
+
+ private:
+  std::span<T> elements_;
+  int64_t rows_, cols_;
+};
+
+// Views a tensor as a matrix: the columns are the last axis, the rows all other axes, flattened. Throws Error if the
+// tensor has another dtype or is not on the CPU.
+template <class T>
+MatrixSpan<T> matrix(const Tensor& t) {
+  return {t.span<T>(), t.rows(), t.cols()};
 }
 
 }  // namespace gyre

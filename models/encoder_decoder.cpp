@@ -70,7 +70,7 @@ Var EncoderDecoder::embed(Tape& tape, Parameter& table, const PositionEncoding& 
   return dropout(encoding.add_to_embeddings(x, positions), config_.dropout);
 }
 
-Rotation EncoderDecoder::rotation(Tape& tape, const PositionEncoding& encoding, int64_t positions) const {
+RopeAngles EncoderDecoder::rotation(Tape& tape, const PositionEncoding& encoding, int64_t positions) const {
   const auto lock = encoding.lock();
   return encoding.rotation(tape, parameters_.values().dtype(), positions);
 }

@@ -1,6 +1,73 @@
 #include "gyre/models/encoder_only.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace gyre {
+
+// The tables are initialized as in BERT: normal with deviation 0.02.
+EncoderStack::EncoderStack(Parameters& parameters, const EncoderOnlyConfig& c)
+    : scale_(c.scale_embedding ? std::sqrt(double(c.dim)) : 1),
+      dropout_(c.dropout),
+      causal_(c.causal),
+      table_(&parameters.add_table("embed_tokens.weight", {c.vocab_size, c.embedding_width()}, Init::normal(0.02))) {
+  const int64_t width = c.embedding_width();
+  if (c.token_types > 0)
+    type_table_ = &parameters.add("embed_token_types.weight", {c.token_types, width}, Init::normal(0.02));
+  positions_ = make_position_encoding({c.position, c.dim, c.heads, parameters, "encoder.embed_positions",
+                                       c.initial_deviation, c.layers, c.attention.rotated_width(c.head_width())});
+  if (c.embedding_norm) {
+    embedding_norm_.emplace(parameters, "encoder.layernorm_embedding", width, c.norm_type, c.biases != Biases::none,
+                            c.layer_norm_epsilon);
+  }
+  if (width != c.dim) {
+    embedding_projection_.emplace(parameters, "encoder.embeddings_project", width, c.dim,
+                                  c.initial_weight(width, c.dim), c.has_biases());
+  }
+  LayerConfig layer = c;
+  if (c.scaled_residual_init) layer.residual_gain = 1 / std::sqrt(2.0 * double(c.layers));
+  for (int i = 0; i < c.layers; ++i) layers_.emplace_back(parameters, "encoder", i, layer);
+  final_norm_ = make_final_norm(parameters, "encoder", c);
+}
+
+Var EncoderStack::embed(Tape& tape, const Tensor& ids, const Tensor& token_types, const Tensor& positions) const {
+  Var x = embedding(tape.parameter(*table_), ids, scale_);
+  if (type_table_) {
+    const Tensor types = token_types ? token_types : Tensor::zeros(ids.shape(), DType::i32);
+    require(types.size() == ids.size(), "[token types] expected ", ids.size(), ", got ", types.size());
+    x = add(x, embedding(tape.parameter(*type_table_), types));
+  } else {
+    require(!token_types, "[token types] expected none: this model has no token types");
+  }
+  x = positions_->add_to_embeddings(x, positions);
+  x = dropout(embedding_norm_ ? (*embedding_norm_)(x) : x, dropout_);
+  return embedding_projection_ ? (*embedding_projection_)(x) : x;
+}
+
+Var EncoderStack::encode(Tape& tape, const Tensor& ids, const Segments& segments, const Tensor& token_types) const {
+  require(ids.size() == segments.tokens(), "[encoder] expected ", segments.tokens(), " ids, got ", ids.size());
+  const Tape::Scope scope(tape, "encoder");
+  const RowPositions positions{segment_positions(segments),
+                               positions_->rotation(tape, table_->value.dtype(), segments.longest()), positions_.get(),
+                               segments.longest()};
+  Var x = embed(tape, ids, token_types, positions.positions);
+  for (const EncoderLayer& layer : layers_) x = layer(x, segments, positions, causal_);
+  return final_norm_ ? (*final_norm_)(x) : x;
+}
+
+Var EncoderStack::advance(Tape& tape, const Tensor& ids, const Segments& chunk, TokenCache& cache) const {
+  require(!tape.recording() && causal_, "[encoder] expected a causal model and a tape that does not record");
+  require(ids.size() == chunk.tokens(), "[encoder] expected ", chunk.tokens(), " ids, got ", ids.size());
+  require(cache.keys() == TokenCache::Keys::rotated || positions_->is_relative(),
+          "[encoder] expected positions that are relative, or a cache of rotated keys");
+  const Tape::Scope scope(tape, "encoder");
+  cache.begin_chunk(chunk);
+  const RowPositions positions{cache.positions(), positions_->rotation(tape, table_->value.dtype(), cache.longest()),
+                               positions_.get(), cache.rows().longest()};
+  Var x = embed(tape, ids, {}, positions.positions);
+  for (const EncoderLayer& layer : layers_) x = layer.advance(x, positions, cache);
+  return final_norm_ ? (*final_norm_)(x) : x;
+}
 
 namespace {
 

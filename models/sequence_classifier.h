@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "gyre/models/encoder_stack.h"
+#include "gyre/models/encoder_only.h"
 
 namespace gyre {
 

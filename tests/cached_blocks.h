@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gyre/autograd/inspect/tape_rows.h"
-#include "gyre/core/block_pool.h"
+#include "gyre/core/memory.h"
 
 namespace gyre {
 

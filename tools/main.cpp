@@ -16,7 +16,7 @@
 #include "gyre/core/error.h"
 #include "gyre/core/hardware/cores.h"
 #include "gyre/core/kernels/kernels.h"
-#include "gyre/core/sizes.h"
+#include "gyre/core/option_checks.h"
 #include "tools/command_line/messages.h"
 #include "tools/program.h"
 

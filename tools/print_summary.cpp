@@ -6,7 +6,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
-#include "gyre/data/text/printable.h"
+#include "gyre/data/text/utf8.h"
 
 namespace gyre {
 

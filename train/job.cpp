@@ -8,13 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "gyre/core/counted.h"
 #include "gyre/core/error.h"
 #include "gyre/core/hardware/blas.h"
 #include "gyre/core/hardware/cores.h"
-#include "gyre/core/hexadecimal.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/kernels/amx.h"
+#include "gyre/core/number_text.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/version.h"
 #include "gyre/train/checkpoint/manifest.h"

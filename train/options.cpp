@@ -4,7 +4,6 @@
 
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/option_checks.h"
-#include "gyre/core/sizes.h"
 #include "gyre/train/optim/schedule.h"
 
 namespace gyre {

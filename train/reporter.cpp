@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "gyre/core/counted.h"
 #include "gyre/core/io/json.h"
+#include "gyre/core/number_text.h"
 #include "gyre/train/log/wall_clock.h"
 
 namespace gyre {

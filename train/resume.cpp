@@ -12,6 +12,7 @@
 #include "gyre/core/error.h"
 #include "gyre/core/io/file.h"
 #include "gyre/core/io/json.h"
+#include "gyre/core/number_text.h"
 #include "gyre/models/config/config.h"
 
 namespace gyre {

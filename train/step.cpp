@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "gyre/autograd/inspect/nan_finder.h"
+#include "gyre/autograd/inspect/tensor_stats.h"
 #include "gyre/core/random.h"
 #include "gyre/train/log/stopwatch.h"
 #include "gyre/train/parallel/tree_reduction.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gyre/core/host_copy.h"
-#include "gyre/core/kernels/loss_arguments.h"
+#include "gyre/core/kernels/arguments.h"
 #include "gyre/train/optim/optimizer.h"
 #include "gyre/train/parallel/communicator.h"
 #include "gyre/train/parallel/reducer.h"

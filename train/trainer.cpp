@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "gyre/core/error.h"
-#include "gyre/core/hexadecimal.h"
+#include "gyre/core/number_text.h"
 #include "gyre/train/parallel/health/stop_signal.h"
 
 namespace gyre {

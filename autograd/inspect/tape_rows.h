@@ -12,6 +12,16 @@
 
 namespace gyre {
 
+// Whether `path`, the module path of a node such as "encoder.layers.0.self_attn", is `module` or one of its submodules.
+// Every path is in module "".
+bool in_module(std::string_view path, std::string_view module);
+
+// Number of names in the path; 0 for "".
+int path_depth(std::string_view path);
+
+// The first `depth` names of the path: "encoder.layers.0" for 3.
+std::string path_prefix(const std::string& path, int depth);
+
 struct TapeInput {
   int node = -1;  // -1: a constant, or a frozen parameter
   Shape shape;

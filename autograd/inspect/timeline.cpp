@@ -1,6 +1,10 @@
 #include "gyre/autograd/inspect/timeline.h"
 
+#include <algorithm>
+#include <map>
 #include <utility>
+
+#include "gyre/autograd/inspect/tape_rows.h"
 
 namespace gyre {
 namespace {
@@ -35,6 +39,65 @@ void Timeline::add(Span span) {
   span.before = std::exchange(bytes_, probe_.bytes());
   span.after = bytes_;
   spans_.push_back(std::move(span));
+}
+
+namespace {
+
+void add(ProfileRow& row, const Span& span) {
+  switch (span.kind) {
+    case Span::Kind::forward:
+      ++row.calls;
+      row.flops += span.flops;
+      row.forward_seconds += span.seconds();
+      row.kept_bytes += double(span.after) - double(span.before);
+      break;
+    case Span::Kind::recompute:
+      ++row.calls;
+      row.flops += span.flops;
+      row.backward_seconds += span.seconds();
+      break;
+    case Span::Kind::backward:
+      row.backward_seconds += span.seconds();
+      break;
+    case Span::Kind::outside:
+      ++row.calls;
+      row.outside_seconds += span.seconds();
+  }
+}
+
+// name(span) is the name of the row to which the span belongs.
+template <class Name>
+std::vector<ProfileRow> rows_by(const std::vector<Span>& spans, const Name& name) {
+  std::map<std::string, ProfileRow> rows;
+  for (const Span& span : spans) {
+    ProfileRow& row = rows[name(span)];
+    if (row.name.empty()) row.name = name(span);
+    add(row, span);
+  }
+  std::vector<ProfileRow> all;
+  for (const auto& [key, row] : rows) all.push_back(row);
+  std::stable_sort(all.begin(), all.end(),
+                   [](const ProfileRow& a, const ProfileRow& b) { return a.seconds() > b.seconds(); });
+  return all;
+}
+
+}  // namespace
+
+std::vector<ProfileRow> rows_by_op(const std::vector<Span>& spans) {
+  return rows_by(spans, [](const Span& span) { return std::string(span.name); });
+}
+
+std::vector<ProfileRow> rows_by_module(const std::vector<Span>& spans, int depth) {
+  return rows_by(spans, [depth](const Span& span) {
+    return span.module.empty() ? std::string(span.name) : path_prefix(span.module, depth);
+  });
+}
+
+std::vector<double> node_seconds(const std::vector<Span>& spans, size_t nodes) {
+  std::vector<double> seconds(nodes);
+  for (const Span& span : spans)
+    if (span.node >= 0) seconds.at(size_t(span.node)) += span.seconds();
+  return seconds;
 }
 
 }  // namespace gyre

@@ -130,7 +130,7 @@ void check(int64_t d, int64_t query_rows, int64_t key_rows, const Segments& quer
 Var record_attention(const Var& x, const Var& memory, const Var& values, int64_t d, const Segments& queries,
                      const Segments& keys, const AttentionOptions& options) {
   Tape& tape = x.tape();
-  const Rotation& rotation = options.rotation;
+  const RopeAngles& rotation = options.rotation;
   auto op = std::make_unique<AttentionOp>();
   op->layout = !memory  ? AttentionLayout::together
                : values ? AttentionLayout::apart

@@ -31,7 +31,7 @@ struct AttentionOp final : Op {
   Tensor lse;  // saved: (heads, queries), the log-sum-exp of each row of S
   Segments queries, keys;
   AttentionShape shape;
-  AttentionRotation rotation;
+  AttentionRope rotation;
   int64_t zero_offset = 0;  // offset of the position terms
   int64_t d = 0;            // columns of the queries
 

@@ -72,8 +72,8 @@ struct AttentionSegment {
   AttentionPositionTerms terms() const {
     return op.terms_of([&](int i) { return inputs[size_t(i)]; });
   }
-  AttentionRotation rotation() const {
-    const AttentionRotation& all = op.rotation;
+  AttentionRope rotation() const {
+    const AttentionRope& all = op.rotation;
     return {all.rotary, all.angles, rows_of(all.query_positions, op.queries, number),
             rows_of(all.key_positions, op.keys, number)};
   }
@@ -98,10 +98,10 @@ Tensor own_columns(const HeadColumns& all, int64_t columns) {
   return own;
 }
 
-Tensor rotated(Kernels& kernels, const Tensor& x, const Tensor& positions, const AttentionRotation& rotation,
-               int64_t heads, int64_t width) {
+Tensor rotated(Kernels& kernels, const Tensor& x, const Tensor& positions, const AttentionRope& rotation, int64_t heads,
+               int64_t width) {
   if (!rotation.angles) return x;
-  Rotary rotary = rotation.rotary;
+  RopeShape rotary = rotation.rotary;
   rotary.heads = int(heads);
   const Tensor y = x.to(kernels.device()).clone();
   const Tensor angles = rotation.angles.to_cpu().to(DType::f32).to(kernels.device());
@@ -195,7 +195,7 @@ Tensor attention_weights(const Tape& tape, int node, int segment) {
 AttentionParts attention_parts(const Tape& tape, int node, int segment) {
   const AttentionSegment s(tape, node, segment);
   const AttentionProjections in = s.projections();
-  const AttentionRotation rotation = s.rotation();
+  const AttentionRope rotation = s.rotation();
   const int64_t width = s.op.width(), key_heads = s.op.shape.key_heads();
   AttentionParts parts;
   parts.q = rotated(s.kernels, own_columns(in.q, s.op.d), rotation.query_positions, rotation, s.heads(), width);

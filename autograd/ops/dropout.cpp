@@ -35,7 +35,7 @@ struct ResidualDropout final : Op {
     metadata.dropout = mask;
   }
   void backward(Backward& b) override {
-    b.pass(0);
+    b.forward_gradient(0);
     if (const Tensor dx = b.dinput(1)) b.kernels().dropout(dx, b.doutput(), {}, mask);
   }
 };

@@ -15,8 +15,8 @@ struct Add final : Op {
   }
   std::string_view name() const override { return "add"; }
   void backward(Backward& b) override {
-    b.pass(0);
-    b.pass(1);
+    b.forward_gradient(0);
+    b.forward_gradient(1);
   }
 };
 

@@ -19,7 +19,7 @@ struct Rope final : Op {
     )"_formula;
   }
   Tensor positions, angles;
-  Rotary rotary;
+  RopeShape rotary;
   std::string_view name() const override { return "rope"; }
   void describe(OpMetadata& metadata) const override {
     metadata.attribute("heads", rotary.heads);
@@ -40,7 +40,7 @@ struct Rope final : Op {
 
 }  // namespace
 
-Tensor rotation_angles(const Tensor& angles, const Tensor& positions, const Rotary& rotary) {
+Tensor rotation_angles(const Tensor& angles, const Tensor& positions, const RopeShape& rotary) {
   const Tensor rows = angles.to_cpu().to(DType::f64);
   const int64_t pairs = rotary.dims / 2;
   Tensor result = Tensor::empty({positions.size(), pairs});
@@ -62,7 +62,7 @@ Tensor rope_angles(const Tape& tape, int node) {
   return rotation_angles(op->angles, op->positions, op->rotary);
 }
 
-Rotation make_rotation(const Var& frequencies, int64_t positions, const Rotary& rotary) {
+RopeAngles make_rotation(const Var& frequencies, int64_t positions, const RopeShape& rotary) {
   require(rotary.dims > 0 && rotary.dims % 2 == 0, "[rope] rotary dims must be even, got ", rotary.dims);
   require(frequencies.shape() == Shape{rotary.dims / 2}, "[rope] expected ", rotary.dims / 2, " frequencies, got ",
           frequencies.shape());
@@ -72,7 +72,7 @@ Rotation make_rotation(const Var& frequencies, int64_t positions, const Rotary& 
   return {rotary, angles, frequencies};
 }
 
-void Rotation::check(int64_t heads, int64_t width, const Tensor& positions, int64_t rows) const {
+void RopeAngles::check(int64_t heads, int64_t width, const Tensor& positions, int64_t rows) const {
   require(rotary.heads == heads, "[rope] expected a rotation of ", heads, " heads, got ", rotary.heads);
   require(rotary.dims <= width, "[rope] rotary dims must be between 2 and the head width ", width, ", got ",
           rotary.dims);
@@ -85,7 +85,7 @@ void Rotation::check(int64_t heads, int64_t width, const Tensor& positions, int6
   }
 }
 
-Var rope(const Var& x, const Rotation& rotation, const Tensor& positions) {
+Var rope(const Var& x, const RopeAngles& rotation, const Tensor& positions) {
   const int heads = rotation.rotary.heads;
   require(x.shape().rank() == 2 && heads > 0 && x.shape()[1] % heads == 0, "[rope] x must be (n, heads * width) with ",
           heads, " heads, got ", x.shape());

@@ -1,5 +1,5 @@
 // Pairs of bf16 in 32 bits, the operands of dot products of bf16: the first number is in the lower half. fp32 numbers
-// are rounded to nearest even as core/bfloat16.h does, but FastRounding treats subnormal numbers and NaN differently.
+// are rounded to nearest even as core/float16.h does, but FastRounding treats subnormal numbers and NaN differently.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "gyre/core/bfloat16.h"
 #include "gyre/core/cpu/vector_type.h"
+#include "gyre/core/float16.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 

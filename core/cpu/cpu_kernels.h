@@ -1,5 +1,5 @@
 // The CPU backend. Each file in core/cpu is compiled once per instruction set (cpu_levels in CMakeLists.txt), into a
-// separate namespace (GYRE_CPU_NAMESPACE). core/kernels/cpu_kernels.cpp selects one at run time.
+// separate namespace (GYRE_CPU_NAMESPACE). core/kernels/kernels.cpp selects one at run time.
 #pragma once
 
 #include "gyre/core/kernels/kernels.h"

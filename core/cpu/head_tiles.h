@@ -14,7 +14,7 @@ struct Rows {
   D* data = nullptr;
   int64_t stride = 0;
   D* at(int64_t row, int64_t feature) const { return data + row * stride + feature; }
-  Rows from(int64_t row, int64_t feature) const { return {at(row, feature), stride}; }
+  Rows block(int64_t row, int64_t feature) const { return {at(row, feature), stride}; }
   explicit operator bool() const { return data != nullptr; }
 };
 
@@ -27,7 +27,7 @@ Rows<D> rows_of(const HeadColumns& columns) {
 // A view of rows that starts at feature f. In a tile, it is valid up to the end of f's chunk.
 template <class D>
 Rows<D> columns_from(const Rows<D>& rows, int64_t f) {
-  return rows.from(0, f);
+  return rows.block(0, f);
 }
 template <class T>
 Rows<T> columns_from(const Tile<T>& tile, int64_t f) {
@@ -52,7 +52,7 @@ inline void store_vector(D* to, typename VectorOf<Compute<D>>::type x) {
   if constexpr (std::is_same_v<D, bfloat16>) {
     typedef uint16_t Bits __attribute__((vector_size(kVectorBytes / 2), aligned(2), may_alias));
     using Wide = typename VectorOf<uint32_t>::type;
-    const Wide bits = (Wide)x;  // rounded as in core/bfloat16.h
+    const Wide bits = (Wide)x;  // rounded as in core/float16.h
     *reinterpret_cast<Bits*>(to) = __builtin_convertvector((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16, Bits);
   } else {
     *reinterpret_cast<V*>(to) = x;

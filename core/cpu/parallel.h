@@ -7,7 +7,6 @@
 #include <type_traits>
 
 #include "gyre/core/cpu/vector_type.h"
-#include "gyre/core/dispatch.h"
 #include "gyre/core/error.h"
 #include "gyre/core/hardware/cpu.h"
 #include "gyre/core/kernels/kernels.h"

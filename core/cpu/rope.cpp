@@ -8,10 +8,10 @@
 #include "gyre/core/cpu/rotation.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
-void CpuKernels::rotary_angles(const Tensor& angles, const Tensor& frequencies, const Rotary& rotary) {
+void CpuKernels::rotary_angles(const Tensor& angles, const Tensor& frequencies, const RopeShape& rotary) {
   dispatch_float(angles, [&]<class T>(T) {
     const int64_t dims = rotary.dims;
-    const Rotator<T> rotator(rotary, nullptr);
+    const RopePairs<T> rotator(rotary, nullptr);
     const std::vector<double> frequency = frequencies.to(DType::f64).to_vector<double>();
     parallel_ranges(angles.rows(), 64 * dims, [&](int64_t begin, int64_t end) {
       for (int64_t position = begin; position < end; ++position) {
@@ -30,15 +30,15 @@ void CpuKernels::rotary_angles(const Tensor& angles, const Tensor& frequencies, 
 }
 
 void CpuKernels::rope(const HeadColumns& y, const HeadColumns& x, const Tensor& positions, const Tensor& angles,
-                      const Rotary& rotary, int64_t width, bool inverse) {
+                      const RopeShape& rotary, int64_t width, bool inverse) {
   dispatch_data_type(x.rows, [&]<class D>(D) {
     using T = Compute<D>;
     const Rows<D> to = rows_of<D>(y), from = rows_of<D>(x);
-    const Rotator<T> rotator(rotary, angles.data<T>());
+    const RopePairs<T> rotator(rotary, angles.data<T>());
     const int32_t* position = positions.data<int32_t>();
     parallel_ranges(x.rows.rows(), rotary.heads * width, [&](int64_t begin, int64_t end) {
       for (int64_t h = 0; h < rotary.heads; ++h) {
-        const Rows<D> out = to.from(begin, h * width), in = from.from(begin, h * width);
+        const Rows<D> out = to.block(begin, h * width), in = from.block(begin, h * width);
         if (inverse) {
           rotator.template rotate<true>(out, in, position + begin, end - begin, width);
         } else {
@@ -50,11 +50,11 @@ void CpuKernels::rope(const HeadColumns& y, const HeadColumns& x, const Tensor& 
 }
 
 void CpuKernels::rope_frequencies_backward(const Tensor& dfrequencies, const Tensor& dy, const Tensor& y,
-                                           const Tensor& positions, const Rotary& rotary) {
+                                           const Tensor& positions, const RopeShape& rotary) {
   dispatch_data_type(y, [&]<class D>(D) {
     using T = Compute<D>;
     const int64_t d = y.cols(), heads = rotary.heads, width = d / heads, half = rotary.dims / 2;
-    const Rotator<T> rotator(rotary, nullptr);
+    const RopePairs<T> rotator(rotary, nullptr);
     std::vector<double> sums(size_t(half), 0.0);  // rarely needed and short, so one thread computes it, in double
     for (int64_t i = 0; i < y.rows(); ++i) {
       const double position = positions.data<int32_t>()[i];

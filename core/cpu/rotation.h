@@ -10,9 +10,9 @@ namespace gyre::GYRE_CPU_NAMESPACE {
 
 // Rotates the rows of a head. `angles` has the layout of Kernels::rotary_angles, with one row per position.
 template <class T>
-class Rotator {
+class RopePairs {
  public:
-  Rotator(const Rotary& rotary, const T* angles)
+  RopePairs(const RopeShape& rotary, const T* angles)
       : angles_(angles),
         dims_(rotary.dims),
         half_(rotary.dims / 2),
@@ -110,22 +110,22 @@ class Rotator {
 
 // Rotation of the rows of a batch. Without positions, rows are only copied.
 template <class T>
-struct RowRotation {
-  Rotator<T> rotator;
+struct RopeRows {
+  RopePairs<T> rotator;
   const int32_t* positions = nullptr;
 
-  RowRotation(const AttentionRotation& r, const Tensor& positions)
+  RopeRows(const AttentionRope& r, const Tensor& positions)
       : rotator(r.rotary, data_or_null<T>(r.angles)), positions(r.angles ? positions.data<int32_t>() : nullptr) {}
 
   // tile(n, width) = n rotated rows of a head; row i of the tile is row `first` + i of the batch.
   template <class D>
   void pack(const Tile<T>& tile, const Rows<D>& from, int64_t first, int64_t feature, int64_t n, int64_t width) const {
-    move<false>(tile, from.from(first, feature), first, n, width);
+    move<false>(tile, from.block(first, feature), first, n, width);
   }
   // The transpose, for gradients: rotates back from the tile into the rows.
   template <class D>
   void unpack(const Rows<D>& to, int64_t first, int64_t feature, const Tile<T>& tile, int64_t n, int64_t width) const {
-    move<true>(to.from(first, feature), tile, first, n, width);
+    move<true>(to.block(first, feature), tile, first, n, width);
   }
 
  private:

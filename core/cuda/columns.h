@@ -8,7 +8,7 @@
 #include "gyre/core/cuda/runtime/context.h"
 #include "gyre/core/cuda/runtime/launch.h"
 #include "gyre/core/cuda/vectors.h"
-#include "gyre/core/kernels/column_blocks.h"
+#include "gyre/core/kernels/gpu_blocks.h"
 
 namespace gyre::cuda {
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "gyre/core/cuda/numbers.h"
-#include "gyre/core/dispatch.h"
 #include "gyre/core/kernels/kernels.h"
+#include "gyre/core/tensor.h"
 
 namespace gyre::cuda {
 

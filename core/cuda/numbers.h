@@ -5,7 +5,7 @@
 
 #include <type_traits>
 
-#include "gyre/core/bfloat16.h"
+#include "gyre/core/float16.h"
 #include "gyre/core/random.h"
 #include "gyre/core/tensor.h"
 
@@ -63,7 +63,7 @@ __device__ inline T block_max(T x, T* scratch) {
   return warp_max(scratch[lane < warps ? lane : 0]);
 }
 
-// Dropout factors of a DropoutMask (core/kernels/elementwise_arguments.h). The same elements are dropped as on a CPU.
+// Dropout factors of a DropoutMask (core/kernels/arguments.h). The same elements are dropped as on a CPU.
 // C: the type of the arithmetic.
 struct Dropout {
   uint64_t seed = 0, stream = 0;

@@ -16,7 +16,8 @@ constexpr int kWarps = 8;  // warps per block
 struct Pairs {
   int64_t half;
   bool interleaved;
-  explicit Pairs(const Rotary& rotary) : half(rotary.dims / 2), interleaved(rotary.pairs == RotaryPairs::interleaved) {}
+  explicit Pairs(const RopeShape& rotary)
+      : half(rotary.dims / 2), interleaved(rotary.pairs == RotaryPairs::interleaved) {}
   __device__ int64_t first(int64_t i) const { return interleaved ? 2 * i : i; }
   __device__ int64_t second(int64_t i) const { return interleaved ? 2 * i + 1 : i + half; }
 };
@@ -37,7 +38,7 @@ __global__ void fill_angles(T* angles, const F* frequencies, int64_t positions, 
   row[dims + second] = s;
 }
 
-struct Rotation {
+struct RopeCall {
   int64_t rows, heads, width, dims;
   bool inverse;
 };
@@ -45,12 +46,12 @@ struct Rotation {
 // Splits the features of a head into jobs. A job rotates a pack, whose partners are within the pack
 // (interleaved) or half the rotated features away, or copies features that are not rotated.
 template <class D, bool interleaved, bool aligned>
-struct Rotator {
+struct RopeJobs {
   using T = Compute<D>;
   static constexpr int N = kPackSize<D>;
 
   const T* angles;  // angles of the row's position
-  const Rotation& rotation;
+  const RopeCall& rotation;
 
   __device__ int64_t rotated_end() const { return interleaved ? rotation.dims : rotation.dims / 2; }
   __device__ int rotation_jobs() const { return int(divide_up(rotated_end(), N)); }
@@ -78,7 +79,7 @@ struct Rotator {
   // The factors C and S of the features from f on.
   struct Factors {
     T c[N], s[N];
-    __device__ Factors(const Rotator& t, int64_t f, int some) {
+    __device__ Factors(const RopeJobs& t, int64_t f, int some) {
       load_numbers(c, t.angles + f, some, aligned);
       load_numbers(s, t.angles + t.rotation.dims + f, some, aligned);
     }
@@ -119,10 +120,10 @@ struct Rotator {
 // One warp per row. y may be x, because each job reads exactly the features that it writes.
 template <class D, bool interleaved, bool aligned>
 __global__ void rotate_rows(Rows<D> y, Rows<D> x, const int32_t* positions, const Compute<D>* angles,
-                            Rotation rotation) {
+                            RopeCall rotation) {
   const int64_t row = int64_t(blockIdx.x) * kWarps + threadIdx.y;
   if (row >= rotation.rows) return;
-  const Rotator<D, interleaved, aligned> rotator{angles + positions[row] * 2 * rotation.dims, rotation};
+  const RopeJobs<D, interleaved, aligned> rotator{angles + positions[row] * 2 * rotation.dims, rotation};
   const int jobs = rotator.jobs();  // jobs per head
   for (int job = int(threadIdx.x); job < jobs * rotation.heads; job += kWarp) {
     const int64_t feature = job / jobs * rotation.width;
@@ -161,7 +162,7 @@ __global__ void add_rows(double* partial, const D* dy, const D* y, const int32_t
 }  // namespace
 
 // The frequencies may be a constant tensor on the CPU.
-void CudaKernels::rotary_angles(const Tensor& angles, const Tensor& frequencies, const Rotary& rotary) {
+void CudaKernels::rotary_angles(const Tensor& angles, const Tensor& frequencies, const RopeShape& rotary) {
   const Tensor here = frequencies.to(angles.device());
   dispatch_float(angles, [&]<class T>(T) {
     dispatch_float(here, [&]<class F>(F) {
@@ -173,7 +174,7 @@ void CudaKernels::rotary_angles(const Tensor& angles, const Tensor& frequencies,
 }
 
 void CudaKernels::rope(const HeadColumns& y, const HeadColumns& x, const Tensor& positions, const Tensor& angles,
-                       const Rotary& rotary, int64_t width, bool inverse) {
+                       const RopeShape& rotary, int64_t width, bool inverse) {
   dispatch_data_type(x.rows, [&]<class D>(D) {
     const Rows<D> to = rows_of<D>(y), from = rows_of<D>(x);
     const auto* factors = angles.data<Compute<D>>();
@@ -181,7 +182,7 @@ void CudaKernels::rope(const HeadColumns& y, const HeadColumns& x, const Tensor&
     const int rotated = interleaved ? rotary.dims : rotary.dims / 2;  // contiguous rotated features
     const bool aligned = has_aligned_rows(from.data, from.stride) && has_aligned_rows(to.data, to.stride) &&
                          all_aligned(angles) && width % kPackSize<D> == 0 && rotated % kPackSize<D> == 0;
-    const Rotation rotation{x.rows.rows(), rotary.heads, width, rotary.dims, inverse};
+    const RopeCall rotation{x.rows.rows(), rotary.heads, width, rotary.dims, inverse};
     const auto kernel = interleaved ? aligned ? rotate_rows<D, true, true> : rotate_rows<D, true, false>
                         : aligned ? rotate_rows<D, false, true>
                                     : rotate_rows<D, false, false>;
@@ -191,7 +192,7 @@ void CudaKernels::rope(const HeadColumns& y, const HeadColumns& x, const Tensor&
 }
 
 void CudaKernels::rope_frequencies_backward(const Tensor& dfrequencies, const Tensor& dy, const Tensor& y,
-                                            const Tensor& positions, const Rotary& rotary) {
+                                            const Tensor& positions, const RopeShape& rotary) {
   const int64_t n = y.rows(), heads = rotary.heads, blocks = divide_up(n, kRowsOfBlock);
   if (n == 0) return;
   dispatch_data_type(y, [&]<class D>(D) {

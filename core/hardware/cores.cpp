@@ -13,7 +13,7 @@
 #include <sstream>
 #include <thread>
 
-#include "gyre/core/counted.h"
+#include "gyre/core/number_text.h"
 
 namespace gyre {
 namespace {

@@ -1,5 +1,5 @@
-// Detects the features of this machine's CPU, for the kernels and reports. Each architecture implements it in one file:
-// cpu_x86_64.cpp or cpu_aarch64.cpp.
+// Detects the features of this machine's CPU, for the kernels and reports. Each architecture implements it in one file,
+// cpu_x86_64.cpp or cpu_aarch64.cpp, with its widest multiply-add instruction (machine_limits.h).
 #pragma once
 
 #include <string>

@@ -9,7 +9,6 @@
 #include <string>
 
 #include "gyre/core/hardware/blas.h"
-#include "gyre/core/hardware/multiply_add.h"
 
 namespace gyre {
 namespace {
@@ -83,7 +82,7 @@ double measure_multiply_adds(Precision precision, int threads) {
   constexpr int kRuns = 50;
   const MultiplyAdd instruction = widest_multiply_add(precision);
   const ThreadsOfBoth scope(threads);
-  return best_rate(double(threads) * double(instruction.rounds) * kSums * instruction.flops, kRuns, [&] {
+  return best_rate(double(threads) * double(instruction.rounds) * MultiplyAdd::kSums * instruction.flops, kRuns, [&] {
 #pragma omp parallel num_threads(threads)
     instruction.repeat(instruction.rounds);
   });

@@ -2,6 +2,7 @@
 // second and restores the number of threads.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "gyre/core/kernels/kernels.h"
@@ -26,5 +27,19 @@ double measure_multiply_adds(Precision precision, int threads);
 // Bytes/s of a = b + s * c on arrays larger than the caches, counting three times eight bytes per element (the STREAM
 // triad of McCalpin).
 double measure_memory_bandwidth(int threads);
+
+// An instruction, and how to measure it.
+struct MultiplyAdd {
+  static constexpr int kSums = 16;  // number of independent sums: enough to hide the latency of the instruction
+  const char* name;
+  void (*repeat)(int64_t rounds);  // runs the instruction rounds * kSums times
+  double flops;                    // operations per instruction
+  // These rounds take a few milliseconds, so that other processes do not disturb all runs.
+  int64_t rounds = 1 << 20;
+};
+
+// The widest multiply-add instruction of this CPU (cpu_x86_64.cpp, cpu_aarch64.cpp) for fp32, bf16 or int8; that of
+// fp32 if the CPU has none for int8. Throws Error if it has none for the others.
+MultiplyAdd widest_multiply_add(Precision precision);
 
 }  // namespace gyre

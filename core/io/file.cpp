@@ -1,22 +1,28 @@
 #include "gyre/core/io/file.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstring>
+#include <mutex>
+#include <optional>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/file_status.h"
-#include "gyre/core/io/output_target.h"
 
 namespace gyre {
-
 namespace {
 
 // A descriptor for reading, closed by the destructor. Errors of close() do not matter for reading.
@@ -180,6 +186,207 @@ uint32_t crc32c(const void* data, size_t bytes, uint32_t crc) {
   }
   for (; bytes > 0; --bytes, ++p) crc = (crc >> 8) ^ t[0][(crc ^ *p) & 255];
   return ~crc;
+}
+
+namespace {
+
+size_t size_of(int descriptor, const Path& path) {
+  const struct stat status = status_of(descriptor, path);
+  require(S_ISREG(status.st_mode), "[file] ", path.string(), ": expected a regular file to map");
+  return static_cast<size_t>(status.st_size);
+}
+
+// The address range and the file name of a map, for the SIGBUS handler. This memory is never freed.
+struct MapRecord {
+  std::atomic<const std::byte*> data{nullptr};
+  std::atomic<size_t> size{0};
+  std::array<char, 512> name{};
+};
+std::array<MapRecord, 64> records;  // further maps are not reported by name
+std::mutex records_mutex;
+struct sigaction before {};
+
+void write_stderr(const char* text) {
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, std::strlen(text));
+}
+
+void on_bus_error(int, siginfo_t* info, void*) {
+  const auto* at = static_cast<const std::byte*>(info->si_addr);
+  for (const MapRecord& record : records) {
+    const std::byte* data = record.data;
+    if (data == nullptr || at < data || at >= data + record.size) continue;
+    write_stderr("gyre: [file] ");
+    write_stderr(record.name.data());
+    write_stderr(": was truncated while being read, or its disk failed\n");
+    _exit(1);
+  }
+  ::sigaction(SIGBUS, &before, nullptr);  // the access is repeated and handled by the previous handler
+}
+
+void add_record(const Path& path, const std::byte* data, size_t size) {
+  const std::lock_guard lock(records_mutex);
+  static const bool installed = [] {
+    struct sigaction action {};
+    action.sa_sigaction = on_bus_error;
+    action.sa_flags = SA_SIGINFO;
+    sigemptyset(&action.sa_mask);
+    return ::sigaction(SIGBUS, &action, &before) == 0;
+  }();
+  for (MapRecord& record : records) {
+    if (!installed || record.data != nullptr) continue;
+    path.string().copy(record.name.data(), record.name.size() - 1);
+    record.size = size;
+    record.data = data;
+    return;
+  }
+}
+
+void remove_record(const std::byte* data) {
+  const std::lock_guard lock(records_mutex);
+  for (MapRecord& record : records) {
+    if (record.data != data) continue;
+    record.data = nullptr;
+    record.name = {};
+  }
+}
+
+}  // namespace
+
+MappedFile::MappedFile(const Path& path) : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (descriptor_ < 0) fail(path, "open");
+  try {
+    const size_t size = size_of(descriptor_, path);
+    if (size == 0) return;  // mmap rejects an empty range
+    void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor_, 0);
+    if (address == MAP_FAILED) fail(path, "map into memory");
+    data_ = static_cast<const std::byte*>(address);
+    size_ = size;
+    add_record(path, data_, size);
+  } catch (...) {
+    ::close(descriptor_);
+    throw;
+  }
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) {
+    remove_record(data_);
+    ::munmap(const_cast<std::byte*>(data_), size_);
+  }
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept { *this = std::move(other); }
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+void MappedFile::require_untruncated() const {
+  if (descriptor_ < 0) return;
+  const size_t now = size_of(descriptor_, path_);
+  require(now >= size_, "[file] ", path_.string(), ": was truncated while in use: expected ", size_, " bytes, got ",
+          now);
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMaxLinks = 40;  // limit of the Linux kernel
+
+// The number N of /dev/fd/N and equivalent names, which stand for an open descriptor of this process. Such a descriptor
+// is duplicated. Opening it by name would truncate its file and lose the position.
+std::optional<int> own_descriptor(const Path& path) {
+  const std::string name = path.filename().string();
+  int number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size() || number < 0) return std::nullopt;
+  std::error_code ignored;
+  const Path mine = fs::canonical("/proc/self/fd", ignored);
+  if (mine.empty() || fs::canonical(parent_of(path), ignored) != mine) return std::nullopt;
+  return number;
+}
+
+// Follows symbolic links to the last name. Also returns the descriptor, if that name stands for one.
+std::pair<Path, std::optional<int>> follow_links(const Path& path) {
+  Path at = path;
+  for (int links = 0; links <= kMaxLinks; ++links) {
+    if (const auto number = own_descriptor(at)) return {at, number};
+    struct stat status {};
+    if (::lstat(at.c_str(), &status) != 0) {
+      if (errno == ENOENT) return {at, std::nullopt};
+      fail(path, "open");
+    }
+    if (!S_ISLNK(status.st_mode)) return {at, std::nullopt};
+    std::error_code error;
+    const Path next = fs::read_symlink(at, error);
+    if (error) fail(path, "read the link", error.value());
+    at = next.is_absolute() ? next : parent_of(at) / next;
+  }
+  fail(path, "open", ELOOP);
+}
+
+// The mode of a path, with links resolved; 0 if it does not exist.
+mode_t mode_of(const Path& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_mode : 0;
+}
+
+bool is_stream_mode(mode_t mode) { return mode != 0 && !S_ISREG(mode) && !S_ISDIR(mode); }
+
+}  // namespace
+
+OutputTarget::OutputTarget(const Path& path) {
+  const auto [target, number] = follow_links(path);
+  const mode_t mode = mode_of(path);
+  if (S_ISDIR(mode)) fail(path, "write", EISDIR);
+  if (number) {
+    descriptor_ = ::fcntl(*number, F_DUPFD_CLOEXEC, 0);
+  } else if (is_stream_mode(mode)) {
+    descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  } else {
+    file_ = target;
+    return;
+  }
+  if (descriptor_ < 0) fail(path, "open");
+}
+
+OutputTarget::~OutputTarget() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+int OutputTarget::release() { return std::exchange(descriptor_, -1); }
+
+bool is_file_output(const Path& path) { return !is_stream_mode(mode_of(path)) && !follow_links(path).second; }
+
+bool is_same_output(const Path& a, const Path& b) {
+  if (!is_file_output(a) || !is_file_output(b)) return false;
+  std::error_code error;
+  if (fs::equivalent(a, b, error)) return true;
+  // weakly_canonical() returns a relative path for a relative name that does not exist, so make it absolute first.
+  const auto full_name = [&](const Path& path) {
+    return fs::weakly_canonical(fs::absolute(follow_links(path).first), error);
+  };
+  return full_name(a) == full_name(b);
+}
+
+void require_no_input(const Path& output, const std::vector<Path>& inputs, std::string_view flag) {
+  if (is_stream_mode(mode_of(output))) return;
+  for (const Path& input : inputs) {
+    std::error_code missing;
+    if (fs::equivalent(output, input, missing))
+      throw UsageError(flag, ": ", output.string(), " is also an input of this command and would be overwritten");
+  }
+}
+
+void require_file_output(const Path& path, std::string_view topic) {
+  require(is_file_output(path), "[", topic, "] ", path.string(),
+          ": expected a regular file to write to, got a device, a pipe or a socket");
 }
 
 }  // namespace gyre

@@ -1,5 +1,5 @@
-// Files: whole reads, atomic writes, checksums. Every function throws Error on failure, with the path and the reason of
-// the operating system.
+// Files: whole reads, memory maps, atomic writes, output paths, checksums. Every function throws Error on failure, with
+// the path and the reason of the operating system.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace gyre {
 
@@ -49,5 +50,61 @@ class AtomicFile {
 // CRC-32C (Castagnoli, reflected polynomial 0x82F63B78), used by checkpoints, token stores and TensorBoard records.
 // `crc` is the checksum of the preceding bytes.
 uint32_t crc32c(const void* data, size_t bytes, uint32_t crc = 0);
+
+// Read-only memory maps of whole files. If another process truncates a mapped file, access to it raises SIGBUS, which
+// would terminate the program without a message. The first map installs a signal handler that reports the file.
+class MappedFile {
+ public:
+  MappedFile() = default;
+  explicit MappedFile(const Path& path);  // throws Error unless `path` is a regular file that can be read
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  const std::byte* data() const { return data_; }
+  size_t size() const { return size_; }
+  std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
+  // Throws Error if the file is shorter than it was when it was mapped.
+  void require_untruncated() const;
+
+ private:
+  Path path_;
+  int descriptor_ = -1;
+  const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Classifies an output path: a regular file is replaced atomically; a device, a pipe or a socket is written to
+// directly, as a stream.
+class OutputTarget {
+ public:
+  // Follows symbolic links, including a link to a file that does not exist yet. Throws Error for a directory, a socket
+  // in the file system or a loop of links. Opening a named pipe waits for its reader.
+  explicit OutputTarget(const Path& path);
+  ~OutputTarget();
+  OutputTarget(const OutputTarget&) = delete;
+  OutputTarget& operator=(const OutputTarget&) = delete;
+
+  bool is_stream() const { return descriptor_ >= 0; }
+  const Path& file() const { return file_; }  // the regular file to replace or create; empty for a stream
+  int release();                              // the open descriptor of a stream; the caller closes it
+
+ private:
+  Path file_;
+  int descriptor_ = -1;
+};
+
+// True if the path, with links resolved, is a regular file or does not exist yet.
+bool is_file_output(const Path& path);
+
+// True if both paths, with links resolved, are one regular file or one file that does not exist yet.
+bool is_same_output(const Path& a, const Path& b);
+
+// Throws UsageError if the output is the same file as one of the inputs, under any name. Ignores missing files. `flag`
+// is the option that names the output.
+void require_no_input(const Path& output, const std::vector<Path>& inputs, std::string_view flag = "--output");
+
+// Throws Error if the path is a stream, for formats that are read back after they are written. `topic` begins the
+// message: "[token store] out.tok: expected a regular file to write to, ..".
+void require_file_output(const Path& path, std::string_view topic);
 
 }  // namespace gyre

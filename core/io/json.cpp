@@ -46,9 +46,9 @@ Json parse(std::string_view text, int max_depth, const std::string& context, con
 
 }  // namespace
 
-nlohmann::json parse_strict_json(std::string_view text, int max_depth, const std::string& context,
-                                 const std::string& what) {
-  return parse<nlohmann::json>(text, max_depth, context, what);
+IndexedJson parse_strict_json(std::string_view text, int max_depth, const std::string& context,
+                              const std::string& what) {
+  return parse<IndexedJson>(text, max_depth, context, what);
 }
 
 Json parse_ordered_json(std::string_view text, int max_depth, const std::string& context, const std::string& what) {
@@ -57,7 +57,7 @@ Json parse_ordered_json(std::string_view text, int max_depth, const std::string&
 
 size_t json_prefix_bytes(std::string_view text) {
   try {
-    const auto json = nlohmann::json::parse(text.begin(), text.end());
+    const auto json = IndexedJson::parse(text.begin(), text.end());
     return json.is_discarded() ? 0 : text.size() + 1;
   } catch (const nlohmann::json::parse_error& error) {
     return error.byte - 1;

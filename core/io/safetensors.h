@@ -1,24 +1,76 @@
-// Reading and writing of safetensors files (https://github.com/huggingface/safetensors). The format: N as 8 bytes,
-// little-endian; N bytes of UTF-8 JSON; the data of the tensors. The JSON maps each tensor's name to {"dtype", "shape",
-// "data_offsets": [begin, end]}, and "__metadata__" to an object of strings. Offsets are relative to the end of the
-// JSON and cover the rest of the file without gaps or overlaps.
+// Reading and writing of safetensors files (https://github.com/huggingface/safetensors), whole, one tensor at a time,
+// and in shards. The format: N as 8 bytes, little-endian; N bytes of UTF-8 JSON; the data of the tensors. The JSON maps
+// each tensor's name to {"dtype", "shape", "data_offsets": [begin, end]}, and "__metadata__" to an object of strings.
+// Offsets are relative to the end of the JSON and cover the rest of the file without gaps or overlaps.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "gyre/core/io/mapped_file.h"
-#include "gyre/core/io/safetensors_header.h"
+#include "gyre/core/io/file.h"
 #include "gyre/core/tensor.h"
 
 namespace gyre {
+
+using SafetensorsMetadata = std::map<std::string, std::string>;
+
+inline constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;  // bytes, the limit of the format
+inline constexpr size_t kSafetensorsLengthBytes = 8;            // size of the header's length field
+inline constexpr std::string_view kSafetensorsMetadataKey = "__metadata__";
+
+struct SafetensorsEntry {
+  std::string name;
+  std::string dtype;               // the name in the format: "F32", "BF16", "I64", ..
+  std::vector<int64_t> shape;      // any number of axes
+  uint64_t begin = 0, end = 0;     // range of the data, in bytes from the end of the header
+  std::string shape_text() const;  // "(3, 4)"
+};
+
+struct SafetensorsHeader {
+  size_t data_begin = 0;  // offset of the data in the file
+  SafetensorsMetadata metadata;
+  std::vector<SafetensorsEntry> entries;  // entries in the order of their data, with unique names
+};
+
+// Parses the header of `file`, the content of a whole file. The bytes are untrusted, so every rule of the format is
+// checked. Sizes in the header are compared with the size of the file before anything is allocated, so that a small
+// file cannot cause a large allocation. Throws Error for any violation of the format; messages
+// contain the file's `name` and the name of the tensor.
+SafetensorsHeader parse_safetensors_header(std::string_view file, const std::string& name);
+
+// Writes a safetensors file one tensor at a time, for models that should not be in memory as a whole.
+// Name, dtype and shape of a tensor that will be written.
+struct PlannedTensor {
+  std::string name;
+  DType dtype;
+  Shape shape;
+};
+
+class SafetensorsWriter {
+ public:
+  // `plan` lists the tensors in the order of their data. A tensor is aligned to its type if no narrower type precedes
+  // it. Throws Error if names are not unique.
+  SafetensorsWriter(const Path& path, std::vector<PlannedTensor> plan, const SafetensorsMetadata& metadata);
+
+  // Writes the next tensor of the plan, from any device. Throws Error if dtype or shape differ from the plan.
+  void write(const Tensor& tensor);
+  // Moves the file to its final name. Throws Error unless every tensor of the plan was written.
+  void commit();
+
+ private:
+  Path path_;
+  std::vector<PlannedTensor> plan_;
+  size_t written_ = 0;  // tensors
+  AtomicFile file_;
+};
 
 struct NamedTensor {
   std::string name;
@@ -59,7 +111,7 @@ class SafetensorsFile {
   const Entry* find(std::string_view name) const;                        // null if there is no such tensor
 
   std::span<const std::byte> bytes(const Entry& entry) const;
-  // Reads into `out`, on any device, converting to its dtype (element_conversion.h). Throws Error if the shapes differ
+  // Reads into `out`, on any device, converting to its dtype (convert_elements). Throws Error if the shapes differ
   // or the conversion is not supported.
   void read(const Entry& entry, const Tensor& out) const;
   // Reads into a new tensor of the file's dtype. Throws Error unless it is F32, F64, BF16 or I32 with at most four
@@ -103,5 +155,30 @@ void read_safetensors(
 inline void read_safetensors(const SafetensorsFile& file, const std::vector<NamedTensor>& targets) {
   read_safetensors(std::span(&file, 1), targets);
 }
+
+// Sharded safetensors checkpoints in the format of Hugging Face: files model-00001-of-0000k.safetensors and an index,
+// model.safetensors.index.json: {"metadata": {"total_size": ..}, "weight_map": {tensor name: file name}}.
+
+inline constexpr const char* kModelFile = "model.safetensors";
+inline constexpr const char* kShardIndex = "model.safetensors.index.json";
+
+// Returns the path of model.safetensors in the directory, or of its index of shards, or nullopt if it has neither.
+std::optional<Path> find_safetensors(const Path& directory);
+
+// Opens and checks all files of a model. `path` is an index (a name that ends in ".json") or a single safetensors file.
+// Returns the shards of an index in the order of their names. Throws Error for an invalid index, a missing shard, and a
+// tensor missing from its shard. Leaves out tensors that the index does not list for their shard, as transformers does.
+// Shards must be in the directory of the index; names with other directories are rejected. "metadata" is ignored,
+// because the shards themselves contain the sizes.
+std::vector<SafetensorsFile> open_safetensors(const Path& path);
+
+// Converts the elements of `source` to the dtype of `out`, a tensor on the CPU.
+//   F16, BF16, F32, F64                              -> f32, f64, bf16; rounded to nearest if `out` has fewer bits
+//   BOOL, U8, I8, U16, I16, U32, I32, U64, I64       -> i32; throws Error if a value is out of range
+// All other conversions throw Error, so that integers never become floats, or floats integers, silently. `file_dtype`
+// is the name that the format uses. `source` has as many elements as `out`, little-endian, at any alignment. Messages
+// begin with `context`.
+void convert_elements(std::string_view file_dtype, std::span<const std::byte> source, const Tensor& out,
+                      const std::string& context);
 
 }  // namespace gyre

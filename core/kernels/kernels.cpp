@@ -1,5 +1,7 @@
-// Devices and precisions by their names, and the kernels of a device.
+// Devices and precisions by their names, the kernels of a device, the number of threads and the bf16 emulation.
 #include "gyre/core/kernels/kernels.h"
+
+#include <omp.h>
 
 #include <algorithm>
 #include <charconv>
@@ -7,6 +9,7 @@
 #include "gyre/core/error.h"
 #include "gyre/core/hardware/cpu.h"
 #include "gyre/core/hardware/cuda.h"
+#include "gyre/core/option_checks.h"
 #include "gyre/core/virtual_gpu/virtual_gpu.h"
 
 namespace gyre {
@@ -57,5 +60,26 @@ Precision parse_precision(const std::string& name, const Kernels& kernels, const
   }
   return Precision::bf16;
 }
+
+// The best of the kernels that cpu_levels_x86_64.cpp or cpu_levels_aarch64.cpp lists.
+Kernels& cpu_kernels() {
+  static Kernels& best = *available_cpu_kernels().back();
+  return best;
+}
+
+namespace {
+bool bf16_is_emulated = false;
+}
+
+void emulate_bf16(bool on) { bf16_is_emulated = on; }
+bool emulates_bf16() { return bf16_is_emulated; }
+
+void set_threads(int n) {
+  if (n < 1 || n > kMaxThreads) throw UsageError("[--cpu-threads] expected 1 to ", kMaxThreads, ", got ", n);
+  omp_set_dynamic(0);  // OMP_DYNAMIC would start fewer threads on a busy machine
+  omp_set_num_threads(std::min(n, omp_get_thread_limit()));
+}
+
+int threads() { return omp_get_max_threads(); }
 
 }  // namespace gyre

@@ -1,5 +1,5 @@
 // Kernels: the interface that each compute backend (CPU, CUDA) implements. One method per fused forward or backward;
-// the comments of the *_kernels.inc files give formulas and shapes.
+// the comments of all_kernels.inc give formulas and shapes.
 //
 // Conventions of all methods:
 // - Arguments are outputs first, then inputs, then constants.
@@ -21,11 +21,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gyre/core/kernels/attention_arguments.h"
-#include "gyre/core/kernels/elementwise_arguments.h"
-#include "gyre/core/kernels/loss_arguments.h"
-#include "gyre/core/kernels/optimizer_arguments.h"
-#include "gyre/core/kernels/precision.h"
+#include "gyre/core/kernels/arguments.h"
 #include "gyre/core/segments.h"
 #include "gyre/core/tensor.h"
 

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "gyre/core/kernels/attention_blocks.h"
-#include "gyre/core/virtual_gpu/report.h"
+#include "gyre/core/kernels/gpu_blocks.h"
 #include "gyre/core/virtual_gpu/virtual_kernels.h"
 
 namespace gyre::virtual_gpu {
+
 namespace {
 
 // As in core/cuda/attention: rows of a tensor-core tile and the widths of heads that have such kernels. The costs per
@@ -118,7 +118,7 @@ double drawn(const Call& call, double pairs) {
 }
 
 // Long segments read rotated copies of queries and keys, which live as long as the call.
-std::vector<Tensor> rotated_copies(const Call& call, const AttentionRotation& rotation, const HeadColumns& q,
+std::vector<Tensor> rotated_copies(const Call& call, const AttentionRope& rotation, const HeadColumns& q,
                                    const HeadColumns& k) {
   std::vector<Tensor> copies;
   if (!rotation.angles || !call.runs_on_tensor_cores() || call.longest() <= kTileRows) return copies;
@@ -140,7 +140,7 @@ int64_t term_gradients(const AttentionPositionTerms& d) {
 
 void VirtualKernels::attention(const Tensor& out, const Tensor& lse, const HeadColumns& q, const HeadColumns& k,
                                const HeadColumns& /*v*/, const Segments& queries, const Segments& keys,
-                               const AttentionShape& shape, const AttentionRotation& rotation,
+                               const AttentionShape& shape, const AttentionRope& rotation,
                                const AttentionPositionTerms& terms) {
   const Call call{queries, keys, shape, out.cols() / shape.heads, q.rows.dtype(), bool(terms)};
   const auto element = double(dtype_bytes(call.dtype));
@@ -161,7 +161,7 @@ void VirtualKernels::attention_backward(const HeadColumns& /*dq*/, const HeadCol
                                         const Tensor& dout, const Tensor& /*out*/, const HeadColumns& q,
                                         const HeadColumns& k, const HeadColumns& /*v*/, const Tensor& lse,
                                         const Segments& queries, const Segments& keys, const AttentionShape& shape,
-                                        const AttentionRotation& rotation, const AttentionPositionTerms& terms) {
+                                        const AttentionRope& rotation, const AttentionPositionTerms& terms) {
   const int64_t d = dout.cols();
   const Call call{queries, keys, shape, d / shape.heads, dout.dtype(), bool(terms)};
   const DType exact = statistics_dtype(dout.dtype());
@@ -206,6 +206,57 @@ void VirtualKernels::decode_attention(const Tensor& out, const std::vector<Tenso
   double bytes = bytes_of({out});
   for (const Tensor& step : steps) bytes += bytes_of({step});
   report({.name = "attention", .bytes = bytes});
+}
+
+// Linear attention: core/cuda/linear_attention.
+
+void VirtualKernels::head_dot(const Tensor& y, const Tensor& x, const Tensor& /*w*/, double /*factor*/) {
+  report_pass("dot product of heads", {y, x});
+}
+
+void VirtualKernels::head_dot_backward(const Tensor& dx, const Tensor& dw, const Tensor& dy, const Tensor& x,
+                                       const Tensor& /*w*/, double /*factor*/) {
+  if (x.size() == 0) return;
+  const Tensor partial = dw ? partial_sums(x.rows(), x.cols(), x.dtype()) : Tensor();
+  report({.name = "dot product gradient", .launches = dw ? 2 : 1, .bytes = bytes_of({dx, dy, x, partial, partial})});
+}
+
+// Each row of a segment updates and reads a matrix of features x width per head.
+void VirtualKernels::linear_attention_scan(const Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v,
+                                           const Segments& segments, int heads, ScanDirection /*direction*/) {
+  if (segments.tokens() == 0) return;
+  const int64_t features = (q ? q.cols() : k ? k.cols() : heads) / heads, width = out.cols() / heads;
+  report({.name = "scan",
+          .kind = GpuWork::Kind::arithmetic,
+          .bytes = bytes_of({out, q, k, v}),
+          .flops = 4 * double(segments.tokens()) * double(heads) * double(features) * double(width)});
+}
+
+void VirtualKernels::head_softmax(const Tensor& y, const Tensor& x, int /*heads*/) {
+  report_pass("softmax of heads", {y, x});
+}
+
+void VirtualKernels::head_softmax_backward(const Tensor& dx, const Tensor& dy, const Tensor& y, int /*heads*/) {
+  report_pass("softmax gradient of heads", {dx, dy, y});
+}
+
+void VirtualKernels::favor_features(const Tensor& y, const Tensor& p, const Tensor& x, int /*heads*/,
+                                    double /*factor*/) {
+  report_pass("random features", {y, p, x});
+}
+
+void VirtualKernels::favor_features_backward(const Tensor& dp, const Tensor& dx, const Tensor& dy, const Tensor& p,
+                                             const Tensor& x, int /*heads*/, double /*factor*/) {
+  report_pass("random features gradient", {dp, dx, dy, p, x});
+}
+
+void VirtualKernels::head_divide(const Tensor& y, const Tensor& a, const Tensor& b, double /*epsilon*/) {
+  report_pass("division of heads", {y, a, b});
+}
+
+void VirtualKernels::head_divide_backward(const Tensor& da, const Tensor& db, const Tensor& dy, const Tensor& a,
+                                          const Tensor& b, double /*epsilon*/) {
+  report_pass("division gradient of heads", {da, db, dy, a, b});
 }
 
 }  // namespace gyre::virtual_gpu

@@ -1,11 +1,12 @@
+#include "gyre/core/memory.h"
+
 #include <atomic>
 #include <cstring>
 #include <mutex>
 #include <optional>
 
-#include "gyre/core/block_pool.h"
-#include "gyre/core/virtual_gpu/report.h"
 #include "gyre/core/virtual_gpu/virtual_gpu.h"
+#include "gyre/core/virtual_gpu/virtual_kernels.h"
 
 namespace gyre {
 namespace {

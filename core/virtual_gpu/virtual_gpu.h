@@ -33,9 +33,9 @@ struct GpuWork {
   Kind kind = Kind::pass;
   int launches = 1;
   double bytes = 0;                           // read and written in device memory, each element once
-  double flops = 0;                           // of products and arithmetic, two per multiply-add
+  double flops = 0;                           // FLOPs of products and arithmetic, two per multiply-add
   double random_numbers = 0;                  // drawn for dropout
-  Precision precision = Precision::fp32;      // of a product's operands
+  Precision precision = Precision::fp32;      // precision of a product's operands
   int64_t rows = 0, columns = 0, summed = 0;  // the sizes of a product (rows, summed) x (summed, columns)
   uint64_t readback = 0;                      // the number of a readback; of a wait, 0 for all work
   // Attention: thread blocks, those that fit on a multiprocessor at once, and products of two 64 x 64 tiles.
@@ -55,7 +55,7 @@ class GpuWorkScope {
 };
 
 // Memory of the virtual GPU: addresses without storage, handed out by the same kind of pool as those of a real GPU
-// (core/block_pool.h). A copy to or from the CPU makes the host wait; one to the CPU gives zeros.
+// (core/memory.h). A copy to or from the CPU makes the host wait; one to the CPU gives zeros.
 std::shared_ptr<void> virtual_allocate(size_t bytes);
 void virtual_zero(size_t bytes);
 void virtual_copy(void* to, Device to_device, Device from_device, size_t bytes);

@@ -1,8 +1,10 @@
 #include "gyre/core/virtual_gpu/virtual_kernels.h"
 
+#include <algorithm>
 #include <utility>
 
-#include "gyre/core/virtual_gpu/report.h"
+#include "gyre/core/error.h"
+#include "gyre/core/kernels/gpu_blocks.h"
 
 namespace gyre {
 namespace {
@@ -39,3 +41,351 @@ void report(const GpuWork& work) {
 
 }  // namespace virtual_gpu
 }  // namespace gyre
+
+namespace gyre::virtual_gpu {
+
+// Linear layers: core/cuda/gemm.
+
+namespace {
+
+Precision operands(DType dtype, bool tf32) {
+  if (dtype == DType::bf16) return Precision::bf16;
+  return tf32 ? Precision::tf32 : Precision::fp32;
+}
+
+// The first n columns of c(m, at least n) = a b, or a b + `add`, with a(m,k) and b(k,n) of type `dtype` in any layout.
+void report_product(const Tensor& c, int64_t n, int64_t k, DType dtype, bool tf32, const Tensor& add) {
+  if (c.size() == 0 || k == 0) return;
+  const int64_t m = c.rows();
+  report({.name = "product",
+          .kind = GpuWork::Kind::product,
+          .bytes = double(m + n) * double(k) * double(dtype_bytes(dtype)) + bytes_of({c, add}),
+          .flops = 2 * double(m) * double(n) * double(k),
+          .precision = operands(dtype, tf32),
+          .rows = m,
+          .columns = n,
+          .summed = k});
+}
+
+// The tensor in another type, by a pass of its own if it does not have the type.
+Tensor in_type(const Tensor& t, DType dtype) {
+  if (!t || t.dtype() == dtype) return t;
+  Tensor rounded = temporary(t.shape(), dtype);
+  report_pass("rounding to bf16", {rounded, t});
+  return rounded;
+}
+
+void product_backward(const Tensor& dx, const Tensor& dw, const Tensor& dy, const Tensor& x, const Tensor& w,
+                      const Tensor& dx_before, bool tf32) {
+  if (!dx && !dw) return;
+  const Tensor g = in_type(dy, x.dtype());
+  if (dx) {
+    const Tensor rounded = in_type(w, x.dtype());
+    report_product(dx, dx.cols(), w.rows(), x.dtype(), tf32, dx_before);
+  }
+  if (dw) report_product(dw, dw.cols(), dy.rows(), x.dtype(), tf32, dw);
+}
+
+}  // namespace
+
+void VirtualKernels::linear(const Tensor& y, const Tensor& x, const Tensor& w, const Tensor& bias) {
+  const Tensor weights = in_type(w, x.dtype()), rounded_bias = in_type(bias, y.dtype());
+  report_product(y, w.rows(), x.cols(), x.dtype(), tf32_, {});
+}
+
+void VirtualKernels::symmetric_product(const Tensor& y, const Tensor& x, const Tensor& w) { linear(y, x, w, {}); }
+
+void VirtualKernels::linear_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy,
+                                     const Tensor& x, const Tensor& w, const Tensor& dx_before) {
+  product_backward(dx, dw, dy, x, w, dx_before, tf32_);
+  if (!dbias || dy.size() == 0) return;
+  const Tensor partial = partial_sums(dy.rows(), dbias.size(), dy.dtype());
+  report({.name = "bias gradient", .launches = 2, .bytes = bytes_of({dy, partial, partial})});
+}
+
+void VirtualKernels::linear_activation(const Tensor& y, const Tensor& pre, const Tensor& x, const Tensor& w,
+                                       const Tensor& bias, Activation kind, const DropoutMask& mask) {
+  const bool fused = kind == Activation::relu && !pre && bias;
+  linear(pre ? pre : y, x, w, bias);
+  if (!fused || mask.rate > 0) report_pass(fused ? "dropout" : "activation", {y, pre ? pre : y}, mask);
+}
+
+void VirtualKernels::linear_activation_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias,
+                                                const Tensor& dy, const Tensor& x, const Tensor& w, const Tensor& saved,
+                                                const Tensor& dx_before, Activation kind, const DropoutMask& mask) {
+  const Tensor dpre = dy.like();
+  const Tensor partial = dbias ? partial_sums(dy.rows(), dy.cols(), dy.dtype()) : Tensor();
+  if (dy.size() > 0) {
+    report({.name = "activation gradient",
+            .launches = dbias ? 2 : 1,
+            .bytes = bytes_of({dpre, dy, saved, partial, partial}),
+            .random_numbers = kind != Activation::relu && mask.rate > 0 ? double(dy.size()) : 0});
+  }
+  product_backward(dx, dw, dpre, x, w, dx_before, tf32_);
+}
+
+// Packed weights are a layout of the CPU kernels: core/cuda/gemm/packed.cu refuses them too.
+
+namespace {
+
+[[noreturn]] void refuse() { throw Error("[virtual GPU] products with packed weights are for CPUs"); }
+
+}  // namespace
+
+PackedWeight VirtualKernels::pack_weight(const Tensor& /*w*/, Precision /*precision*/) { refuse(); }
+
+void VirtualKernels::packed_linear(const Tensor& /*y*/, const Tensor& /*x*/, const PackedWeight& /*w*/,
+                                   const Tensor& /*bias*/, std::optional<Activation> /*activation*/) {
+  refuse();
+}
+
+void VirtualKernels::packed_best_tokens(const Tensor& /*values*/, const Tensor& /*columns*/, const Tensor& /*x*/,
+                                        const PackedWeight& /*w*/, int64_t /*also*/) {
+  refuse();
+}
+
+// Elementwise operations, embeddings, means of segments and rotary positions: core/cuda/elementwise.cu, activation.cu,
+// dropout.cu, embedding.cu, segment_mean.cu and rope.cu.
+
+void VirtualKernels::add(const Tensor& out, const Tensor& a, const Tensor& b) { report_pass("sum", {out, a, b}); }
+
+void VirtualKernels::scale(const Tensor& out, const Tensor& a, double /*factor*/) { report_pass("scale", {out, a}); }
+
+void VirtualKernels::round_to_bf16(const Tensor& out, const Tensor& x) { report_pass("rounding to bf16", {out, x}); }
+
+void VirtualKernels::activation(const Tensor& y, const Tensor& x, Activation /*kind*/) {
+  report_pass("elementwise activation", {y, x});
+}
+
+void VirtualKernels::activation_backward(const Tensor& dx, const Tensor& dy, const Tensor& x, Activation /*kind*/) {
+  report_pass("elementwise activation gradient", {dx, dy, x});
+}
+
+void VirtualKernels::gated_activation(const Tensor& y, const Tensor& x, Activation /*kind*/) {
+  report_pass("gated activation", {y, x});
+}
+
+void VirtualKernels::gated_activation_backward(const Tensor& dx, const Tensor& dy, const Tensor& x,
+                                               Activation /*kind*/) {
+  report_pass("gated activation gradient", {dx, dy, x});
+}
+
+void VirtualKernels::dropout(const Tensor& y, const Tensor& x, const Tensor& residual, const DropoutMask& mask) {
+  report_pass("dropout", {y, x, residual}, mask);
+}
+
+void VirtualKernels::embedding(const Tensor& y, const Tensor& table, const Tensor& /*ids*/, double /*factor*/) {
+  if (y.size() == 0) return;
+  const double looked_up = double(y.size()) * double(dtype_bytes(table.dtype()));
+  report({.name = "lookup", .bytes = bytes_of({y}) + looked_up});
+}
+
+// Reads the gradient, and updates at most one row of the table per id.
+void VirtualKernels::embedding_backward(const Tensor& dtable, const Tensor& dy, const Tensor& /*ids*/,
+                                        double /*factor*/) {
+  if (dy.size() == 0) return;
+  const auto rows = double(std::min(dy.rows(), dtable.rows()));
+  const double updated = 2 * rows * double(dtable.cols()) * double(dtype_bytes(dtable.dtype()));
+  report({.name = "sums by id", .launches = 2, .bytes = bytes_of({dy}) + updated});
+}
+
+void VirtualKernels::segment_mean(const Tensor& y, const Tensor& x, const Segments& /*segments*/) {
+  report_pass("means", {y, x});
+}
+
+void VirtualKernels::segment_mean_backward(const Tensor& dx, const Tensor& dy, const Segments& /*segments*/) {
+  report_pass("gradient of means", {dx, dy});
+}
+
+// The frequencies may be a constant on the CPU.
+void VirtualKernels::rotary_angles(const Tensor& angles, const Tensor& frequencies, const RopeShape& /*rotary*/) {
+  const Tensor here = frequencies.to(angles.device());
+  report_pass("rotary angles", {angles});
+}
+
+void VirtualKernels::rope(const HeadColumns& y, const HeadColumns& x, const Tensor& positions, const Tensor& /*angles*/,
+                          const RopeShape& rotary, int64_t width, bool /*inverse*/) {
+  const double elements = double(positions.size()) * double(rotary.heads * width);
+  if (elements == 0) return;
+  report({.name = "rotation", .bytes = elements * double(dtype_bytes(y.rows.dtype()) + dtype_bytes(x.rows.dtype()))});
+}
+
+void VirtualKernels::rope_frequencies_backward(const Tensor& /*dfrequencies*/, const Tensor& dy, const Tensor& y,
+                                               const Tensor& /*positions*/, const RopeShape& /*rotary*/) {
+  if (y.size() > 0) report({.name = "frequency gradient", .launches = 2, .bytes = bytes_of({dy, y})});
+}
+
+// Layer norm: core/cuda/layer_norm.cu.
+
+namespace {
+
+// Rows that a block processes at the same time. Rows that are too wide for a GPU count as the widest.
+int64_t teams_of_block(const Tensor& rows) {
+  return kNormTeams[std::min(norm_team(rows.cols(), pack_size(rows.dtype())), kNormTeams.size() - 1)].teams();
+}
+
+// The first of the tensors is dy. `sums`: of how many vectors each block stores partial sums.
+void report_backward(std::initializer_list<Tensor> tensors, int64_t sums, double random_numbers) {
+  const Tensor& dy = *tensors.begin();
+  if (dy.size() == 0) return;
+  const int64_t blocks = norm_gradient_blocks(dy.rows(), teams_of_block(dy));
+  const Tensor partial = sums > 0 ? temporary({blocks, sums, dy.cols()}, statistics_dtype(dy.dtype())) : Tensor();
+  report({.name = "norm gradient",
+          .launches = sums > 0 ? 2 : 1,
+          .bytes = bytes_of(tensors) + bytes_of({partial, partial}),
+          .random_numbers = random_numbers});
+}
+
+}  // namespace
+
+void VirtualKernels::layer_norm(const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tensor& x,
+                                const Tensor& /*gamma*/, const Tensor& /*beta*/, double /*epsilon*/) {
+  report_pass("norm", {y, x, mean, rstd});
+}
+
+void VirtualKernels::layer_norm_backward(const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta, const Tensor& dy,
+                                         const Tensor& x, const Tensor& /*gamma*/, const Tensor& mean,
+                                         const Tensor& rstd, const Tensor& dx_before) {
+  report_backward({dy, x, dx, dx_before, mean, rstd}, norm_gradient_sums(dgamma || dbeta, false), 0);
+}
+
+void VirtualKernels::residual_layer_norm(const Tensor& y, const Tensor& sum, const Tensor& mean, const Tensor& rstd,
+                                         const Tensor& x, const Tensor& residual, const Tensor& /*gamma*/,
+                                         const Tensor& /*beta*/, double /*epsilon*/, const DropoutMask& mask) {
+  report_pass("norm", {y, x, residual, sum, mean, rstd}, mask);
+}
+
+void VirtualKernels::residual_layer_norm_backward(const Tensor& dx, const Tensor& dresidual, const Tensor& dgamma,
+                                                  const Tensor& dbeta, const Tensor& dbias, const Tensor& dy,
+                                                  const Tensor& sum, const Tensor& /*gamma*/, const Tensor& mean,
+                                                  const Tensor& rstd, const DropoutMask& mask) {
+  report_backward({dy, sum, dx, dresidual, mean, rstd}, norm_gradient_sums(dgamma || dbeta, dbias.defined()),
+                  dx && mask.rate > 0 ? double(dy.size()) : 0);
+}
+
+// Losses and the choice of tokens: core/cuda/loss and topk.cu.
+
+constexpr size_t kKeptBytes = 96 << 10;  // the limit of cross_entropy.cu
+
+void VirtualKernels::cross_entropy(const Tensor& /*sums*/, const Tensor& lse, const Tensor& logits,
+                                   const Tensor& /*targets*/, int64_t /*v*/, const CrossEntropyOptions& /*options*/) {
+  if (logits.size() == 0) return;
+  const Tensor terms = temporary({logits.rows(), 4}, DType::f64);
+  report({.name = "cross-entropy", .launches = 2, .bytes = bytes_of({logits, lse, terms, terms})});
+}
+
+void VirtualKernels::cross_entropy_backward(const Tensor& dlogits, const Tensor& logits, const Tensor& /*targets*/,
+                                            const Tensor& lse, int64_t /*v*/, const CrossEntropyOptions& /*options*/,
+                                            double /*dloss*/) {
+  report_pass("cross-entropy gradient", {dlogits, logits, lse});
+}
+
+// One pass while a row fits into the shared memory of a block.
+void VirtualKernels::cross_entropy_in_place(const Tensor& sums, const Tensor& logits, const Tensor& targets, int64_t v,
+                                            const CrossEntropyOptions& options) {
+  if (logits.size() == 0) return;
+  const size_t element = dtype_bytes(logits.dtype());
+  if (size_t(v) * element > kKeptBytes || size_t(logits.cols()) * element % 16 != 0) {
+    const Tensor lse = temporary({logits.rows()}, statistics_dtype(logits.dtype()));
+    cross_entropy(sums, lse, logits, targets, v, options);
+    return cross_entropy_backward(logits, logits, targets, lse, v, options, 1);
+  }
+  const Tensor terms = temporary({logits.rows(), 4}, DType::f64);
+  report({.name = "cross-entropy and gradient", .launches = 2, .bytes = bytes_of({logits, logits, terms, terms})});
+}
+
+// A first pass reads both rows of a token, and a second one reads them again and writes the gradients.
+void VirtualKernels::r_drop_in_place(const Tensor& /*sums*/, const Tensor& logits, const Tensor& targets, int64_t /*v*/,
+                                     double /*smoothing*/, double /*alpha*/) {
+  if (logits.size() == 0) return;
+  const Tensor terms = temporary({targets.size(), 4}, DType::f64);
+  report({.name = "R-Drop and gradient", .launches = 2, .bytes = bytes_of({logits, logits, logits, terms, terms})});
+}
+
+void VirtualKernels::squared_error(const Tensor& /*sums*/, const Tensor& predictions, const Tensor& targets) {
+  report_pass("squared error", {predictions, targets});
+}
+
+void VirtualKernels::squared_error_backward(const Tensor& dpredictions, const Tensor& predictions,
+                                            const Tensor& targets, double /*dloss*/) {
+  report_pass("squared error gradient", {dpredictions, predictions, targets});
+}
+
+void VirtualKernels::margin_loss(const Tensor& /*sums*/, const Tensor& scores, double /*margin*/) {
+  report_pass("margin loss", {scores});
+}
+
+void VirtualKernels::margin_loss_backward(const Tensor& dscores, const Tensor& scores, double /*margin*/,
+                                          double /*dloss*/) {
+  report_pass("margin loss gradient", {dscores, scores});
+}
+
+void VirtualKernels::log_softmax(const Tensor& out, const Tensor& x) { report_pass("log-softmax", {out, x}); }
+
+void VirtualKernels::topk(const Tensor& values, const Tensor& columns, const Tensor& x, int64_t /*also*/) {
+  report_pass("top k", {x});
+  values.zero();
+  columns.zero();
+  for (int copies = 0; copies < 2; ++copies) report({.name = "wait for a copy", .kind = GpuWork::Kind::wait});
+}
+
+// Optimizer passes: core/cuda/optimizer.cu and muon.cu.
+
+namespace {
+
+// The pass covers the ranges: it reads and writes the tensors there.
+void report_ranges(std::string_view name, const UpdateRanges& ranges, std::initializer_list<Tensor> read_and_written) {
+  double bytes = 0;
+  for (const Tensor& t : read_and_written) bytes += 2.0 * double(dtype_bytes(t.dtype()));
+  report({.name = name, .bytes = double(ranges.units) * double(kUpdateUnit) * bytes});
+}
+
+}  // namespace
+
+void VirtualKernels::block_square_sums(const Tensor& sums, const Tensor& x) { report_pass("gradient norm", {x, sums}); }
+
+void VirtualKernels::judge_gradient(const Tensor& verdict, const Tensor& squares, const GradientLimits& /*limits*/) {
+  report_pass("verdict", {verdict, squares});
+}
+
+void VirtualKernels::adam(const Tensor& value, const Tensor& m, const Tensor& v, const Tensor& gradient,
+                          const UpdateRanges& ranges, const Tensor& /*verdict*/, const AdamStep& /*step*/) {
+  report_ranges("adam", ranges, {value, m, v, gradient});
+}
+
+void VirtualKernels::lion(const Tensor& value, const Tensor& m, const Tensor& gradient, const UpdateRanges& ranges,
+                          const Tensor& /*verdict*/, const LionStep& /*step*/) {
+  report_ranges("lion", ranges, {value, m, gradient});
+}
+
+void VirtualKernels::nesterov_momentum(const Tensor& update, const Tensor& m, const Tensor& gradient,
+                                       const Tensor& /*verdict*/, double /*momentum*/) {
+  report_pass("momentum", {update, m, m, gradient, gradient});
+}
+
+void VirtualKernels::divide_by_norm(const Tensor& y, const Tensor& x, const Tensor& squares) {
+  const Tensor inverse = temporary({1}, DType::f64);
+  report({.name = "division by norm", .launches = 2, .bytes = bytes_of({y, x, squares, inverse, inverse})});
+}
+
+void VirtualKernels::newton_schulz_polynomial(const Tensor& p, const Tensor& x, const Tensor& y,
+                                              const NewtonSchulzCoefficients& /*coefficients*/) {
+  report_pass("Newton-Schulz polynomial", {p, x, y});
+}
+
+void VirtualKernels::normalize_rows(const Tensor& x, const Tensor& moments, const Tensor& /*verdict*/,
+                                    double /*beta2*/) {
+  report_pass("row normalization", {x, x, x, moments, moments});
+}
+
+void VirtualKernels::decay_and_subtract(const Tensor& value, const Tensor& x, const Tensor& /*verdict*/,
+                                        double /*keep*/, double /*rate*/) {
+  report_pass("decay and step", {value, value, x});
+}
+
+void VirtualKernels::moving_average(const Tensor& average, const Tensor& value, const Tensor& /*verdict*/,
+                                    double /*decay*/) {
+  report_pass("moving average", {average, average, value});
+}
+
+}  // namespace gyre::virtual_gpu

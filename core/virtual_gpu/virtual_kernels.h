@@ -1,10 +1,42 @@
-// The kernels of the virtual GPU, one file per kernel family, as in core/cuda.
+// The kernels of the virtual GPU, which report the work of the CUDA kernels, and the sizes that several of them share.
 #pragma once
 
+#include <initializer_list>
+
+#include "gyre/core/kernels/gpu_blocks.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/virtual_gpu/virtual_gpu.h"
 
 namespace gyre::virtual_gpu {
+
+// Passes the work to the listener, if there is one.
+void report(const GpuWork& work);
+
+// The bytes of all tensors; undefined ones count as 0.
+inline double bytes_of(std::initializer_list<Tensor> tensors) {
+  double bytes = 0;
+  for (const Tensor& t : tensors) bytes += t ? double(t.bytes()) : 0;
+  return bytes;
+}
+
+// Reports one launch that reads or writes each of the tensors once, unless the first one is empty.
+inline void report_pass(std::string_view name, std::initializer_list<Tensor> tensors, const DropoutMask& mask = {}) {
+  const Tensor& first = *tensors.begin();
+  if (first.size() == 0) return;
+  report({.name = name, .bytes = bytes_of(tensors), .random_numbers = mask.rate > 0 ? double(first.size()) : 0});
+}
+
+inline Tensor temporary(const Shape& shape, DType dtype) { return Tensor::empty(shape, dtype, kVirtualGpu); }
+
+// The elements that a thread processes together: kPackSize of core/cuda/vectors.h.
+inline int64_t pack_size(DType data) { return dtype_bytes(data) > 4 ? 4 : 16 / int64_t(dtype_bytes(data)); }
+
+// Sums of columns (core/cuda/columns.h) leave a row of partial sums per block of rows, which a second launch adds. A
+// thread has the columns of a pack.
+inline Tensor partial_sums(int64_t rows, int64_t columns, DType data) {
+  const int64_t pack = pack_size(data);
+  return temporary({column_blocks(rows, (columns + pack - 1) / pack).rows, columns}, statistics_dtype(data));
+}
 
 class VirtualKernels final : public Kernels {
  public:

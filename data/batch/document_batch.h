@@ -1,15 +1,186 @@
-// Packed batches without padding for encoder-only and decoder-only models.
+// Training samples of language models: how documents are cut into them, how they are drawn from several corpora, and
+// their packed batches without padding. batch_plan.h groups samples into batches and orders them by (seed, epoch).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "gyre/core/enum_names.h"
 #include "gyre/core/segments.h"
-#include "gyre/data/batch/document_plan.h"
 #include "gyre/data/batch/masking.h"
+#include "gyre/data/store/document_store.h"
 
 namespace gyre {
+
+// How documents are cut into samples.
+struct SampleOptions {
+  // Modes of filling samples with sentences. All three cut a sentence that is longer than a sample.
+  //   full: cuts sentences so that every sample except the last of a document is full. One row stays free if a
+  //     document's last token would otherwise be separated from its </s>.
+  //   sentences: as many whole sentences of a document as fit.
+  //   segment: one sentence per sample.
+  enum class Fill : uint8_t { full, sentences, segment };
+  // masked: <s> x </s>, like BERT's [CLS] x [SEP].
+  // next: the targets are x, and the inputs are <s> and x without its last id. x has a final </s> only if it ends a
+  //   document (with Fill::segment: a sentence).
+  enum class Task : uint8_t { masked, next };
+
+  Task task = Task::masked;
+  Fill fill = Fill::full;
+  bool across_documents = false;  // a sample may continue into the next document, with </s> between the two
+  // The documents of a sample are segments of their own: no row attends to another document, and positions begin at 0
+  // in each. Each has its own <s>, which adds a row per further document to Task::masked; Task::next has it as the
+  // first input of the document, in place of the </s> before it.
+  bool documents_apart = false;
+  int max_length = 512;  // maximum rows of a sample, including <s> and </s>
+  // Share of the documents held out for validation. A random draw that depends only on the number of a document selects
+  // it, so both parts have the same mix and no seed changes them. (The last documents would all come from the last
+  // source.) If there is a single document, this share of its tokens is held out at its end.
+  double validation_share = 0;
+};
+
+template <>
+inline constexpr std::pair<SampleOptions::Fill, std::string_view> kEnumNames<SampleOptions::Fill>[] = {
+    {SampleOptions::Fill::full, "full"},
+    {SampleOptions::Fill::sentences, "sentences"},
+    {SampleOptions::Fill::segment, "segment"}};
+
+// Samples by number. They come from one store (DocumentSamples) or from several (CorpusSamples, DrawnSamples).
+class SampleSource {
+ public:
+  virtual ~SampleSource() = default;
+
+  virtual std::string_view name() const = 0;  // name of the source in messages
+  virtual const SampleOptions& options() const = 0;
+  virtual int bos() const = 0;  // id of <s>
+  virtual size_t size() const = 0;
+  virtual int rows(size_t sample) const = 0;
+  // Appends rows(sample) ids: <s> x </s> for Task::masked, the targets x or x </s> for Task::next. Appends to `ends`
+  // the number of ids at the end of each segment: of the sample or, with documents_apart, of each of its documents.
+  virtual void append(size_t sample, std::vector<int32_t>& ids, std::vector<int32_t>& ends) const = 0;
+};
+
+// Cuts the documents of a token store (document_store.h) into samples. A sample is a range of the store's tokens.
+// Memory: 12 bytes per sample and 8 bytes per document.
+class DocumentSamples final : public SampleSource {
+ public:
+  // Cuts the documents of one part. The store must have one side and outlive this object. Throws an Error if the part
+  // is empty or max_length is below 3.
+  DocumentSamples(const TokenStore& store, const SampleOptions& options, Part part);
+
+  std::string_view name() const override { return store().name(); }
+  const SampleOptions& options() const override { return options_; }
+  int bos() const override { return store().bos(); }
+  size_t size() const override { return begins_.size(); }
+  int rows(size_t sample) const override { return rows_[sample]; }
+  void append(size_t sample, std::vector<int32_t>& ids, std::vector<int32_t>& ends) const override;
+
+  uint64_t documents() const { return documents_; }  // number of documents in the part
+  uint64_t tokens() const { return tokens_; }        // number of tokens in these documents, without <s> and </s>
+  const TokenStore& store() const { return part_.store(); }
+
+ private:
+  class Sampler;
+  void begin_document(std::vector<int32_t>& ids, std::vector<int32_t>& ends) const;
+
+  StorePart part_;
+  SampleOptions options_;
+  // First token of each sample. A sample ends before the next one, skipping documents of the other part between them.
+  std::vector<uint64_t> begins_;
+  std::vector<int32_t> rows_;              // number of rows of each sample
+  std::vector<uint64_t> document_begins_;  // first token of each document of both parts
+  uint64_t end_ = 0;                       // end of the last sample
+  uint64_t documents_ = 0, tokens_ = 0;
+};
+
+// Draws the samples of an epoch from several corpora in given shares. An epoch has as many samples as all corpora
+// together. Each corpus gives its share of them, rounded so that they add up, and goes through its samples in rounds:
+// it gives each sample once before it gives any twice, and continues in the next epoch where it stopped. Every round
+// has an order of its own. All is a pure function of (sizes, weights, seed, epoch).
+class SampleMix {
+ public:
+  // sizes: number of samples of each corpus, at least 1. weights: one per corpus, above 0, of any sum; or empty: an
+  // epoch has every sample once.
+  SampleMix(std::vector<uint64_t> sizes, std::vector<double> weights, uint64_t seed);
+
+  uint64_t size() const { return total_; }                         // samples of an epoch
+  const std::vector<uint64_t>& shares() const { return shares_; }  // samples of an epoch from each corpus
+
+  // The numbers of the samples of an epoch, counted over all corpora one after another.
+  std::vector<uint32_t> draw(uint64_t epoch) const;
+
+ private:
+  std::vector<uint32_t> round(size_t corpus, uint64_t number) const;
+
+  std::vector<uint64_t> sizes_, shares_;
+  uint64_t total_ = 0;
+  bool is_weighted_;
+  uint64_t seed_;
+};
+
+// Samples that also keep their store alive.
+using SharedSamples = std::shared_ptr<const DocumentSamples>;
+
+// The samples of several corpora, numbered one corpus after another.
+class CorpusSamples final : public SampleSource {
+ public:
+  // At least one corpus, all cut with the same options from stores of the same vocabulary.
+  explicit CorpusSamples(std::vector<SharedSamples> corpora);
+
+  const std::vector<SharedSamples>& corpora() const { return corpora_; }
+  std::string_view name() const override { return corpora_.front()->name(); }
+  const SampleOptions& options() const override { return corpora_.front()->options(); }
+  int bos() const override { return corpora_.front()->bos(); }
+  size_t size() const override { return ends_.back(); }
+  int rows(size_t sample) const override;
+  void append(size_t sample, std::vector<int32_t>& ids, std::vector<int32_t>& ends) const override;
+
+  uint64_t documents() const;
+  uint64_t tokens() const;  // number of tokens, without <s> and </s>
+  // Throws an Error if the file of a store was truncated after it was opened.
+  void require_untruncated() const;
+
+ private:
+  struct Place {
+    const DocumentSamples& samples;
+    size_t sample;
+  };
+  Place place_of(size_t sample) const;
+
+  std::vector<SharedSamples> corpora_;
+  std::vector<size_t> ends_;  // number of samples up to the end of each corpus
+};
+
+// Numbers the samples of the current epoch from 0, in the order of SampleMix::draw(). A sample that the epoch has more
+// than once has a number for each time, so that its masks differ.
+class DrawnSamples final : public SampleSource {
+ public:
+  // weights: as for SampleMix. Begins with epoch 0.
+  DrawnSamples(CorpusSamples samples, const std::vector<double>& weights, uint64_t seed);
+
+  void start_epoch(uint64_t epoch) { drawn_ = mix_.draw(epoch); }
+
+  const CorpusSamples& all() const { return all_; }
+  const SampleMix& mix() const { return mix_; }
+  std::string_view name() const override { return all_.name(); }
+  const SampleOptions& options() const override { return all_.options(); }
+  int bos() const override { return all_.bos(); }
+  size_t size() const override { return drawn_.size(); }
+  int rows(size_t sample) const override { return all_.rows(drawn_[sample]); }
+  void append(size_t sample, std::vector<int32_t>& ids, std::vector<int32_t>& ends) const override {
+    all_.append(drawn_[sample], ids, ends);
+  }
+
+ private:
+  CorpusSamples all_;
+  SampleMix mix_;
+  std::vector<uint32_t> drawn_;
+};
 
 struct MaskedBatch {
   std::vector<int32_t> ids;      // <s> x </s> of each sample after masking, concatenated

@@ -10,7 +10,6 @@
 
 #include "gyre/core/segments.h"
 #include "gyre/data/text/labeled_text.h"
-#include "gyre/data/text/triplet_text.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 
 namespace gyre {

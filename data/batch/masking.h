@@ -19,7 +19,7 @@ namespace gyre {
 struct MaskingOptions {
   enum class Draw : uint8_t {
     exact,       // max(1, round(share * length)) tokens of a sequence; length includes [CLS] and [SEP]
-    independent  // each token independently with probability `share`
+    independent  // masks each token independently with probability `share`
   };
   double share = 0.15;  // share of the tokens, in (0, 1]
   Draw draw = Draw::exact;

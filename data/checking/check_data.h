@@ -8,7 +8,6 @@
 #include "gyre/data/batch/batch_plan.h"
 #include "gyre/data/checking/checked_rows.h"
 #include "gyre/data/checking/finding.h"
-#include "gyre/data/checking/set_statistics.h"
 
 namespace gyre {
 
@@ -73,7 +72,7 @@ DataCheck check_data(const DataCheckOptions& options, const Vocabulary& vocabula
 uint64_t length_percentile(const SetStatistics& set, int side, double share);
 
 // The findings of one set, without the lengths that only training limits; of an overlap; of the sides of a held-out
-// set, compared with those of training. Thresholds are in findings.cpp.
+// set, compared with those of training. Thresholds are in check_data.cpp.
 void judge_text(const SetStatistics& set, std::vector<Finding>& findings);
 void judge_pieces(const SetStatistics& set, const DataCheckOptions& options, std::vector<Finding>& findings);
 void judge_overlap(const Overlap& overlap, const std::vector<SetStatistics>& sets, std::vector<Finding>& findings);

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 
-#include "gyre/core/counted.h"
 #include "gyre/core/error.h"
+#include "gyre/core/number_text.h"
 #include "gyre/core/parallel_for.h"
-#include "gyre/data/checking/severity.h"
+#include "gyre/data/checking/finding.h"
 #include "gyre/data/store/document_store.h"
-#include "gyre/data/text/cleaning/compared_words.h"
-#include "gyre/data/text/cleaning/ngram_index.h"
-#include "gyre/data/text/cleaning/text_hash.h"
-#include "gyre/data/text/line_ends.h"
+#include "gyre/data/text/cleaning/text_comparison.h"
+#include "gyre/data/text/line_stream.h"
 
 namespace gyre {
 

@@ -5,11 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "gyre/data/checking/checked_rows.h"
 #include "gyre/data/checking/finding.h"
-#include "gyre/data/checking/line_faults.h"
-#include "gyre/data/checking/set_statistics.h"
 #include "gyre/data/text/cleaning/corpus_reader.h"
-#include "gyre/data/text/cleaning/near_duplicates.h"
+#include "gyre/data/text/cleaning/text_comparison.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 
 namespace gyre {

@@ -2,19 +2,67 @@
 // document. The ids of all sentences are contiguous, so a document, or any part of one, is a range of tokens.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "gyre/core/io/file.h"
-#include "gyre/data/store/store_part.h"
 #include "gyre/data/store/token_store.h"
 #include "gyre/data/text/document_text.h"
 #include "gyre/data/text/line_report.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 
 namespace gyre {
+
+// Splits a token store of documents into a training part and a held-out validation part.
+
+enum class Part : uint8_t { training, validation };
+
+// Returns the part that document `number` belongs to in a store of several documents.
+Part part_of_document(uint64_t number, double validation_share);
+
+struct TokenRange {
+  uint64_t begin, end;
+  bool empty() const { return begin >= end; }
+};
+
+class StorePart {
+ public:
+  // A validation share of 0 leaves everything to training. Throws unless the share is in [0, 1).
+  StorePart(const TokenStore& store, double validation_share, Part part);
+
+  bool has(uint64_t document) const;
+  // Clips a document's token range to the part. All of it remains, unless the store is a single document that is split.
+  TokenRange clip(TokenRange tokens) const;
+
+  // Calls f(tokens, ends) for each document of the part, with its tokens in the part and whether its end is among them.
+  // Returns the number of documents of both parts.
+  template <class F>
+  uint64_t for_each_document(const F& f) const {
+    uint64_t begin = 0, number = 0;
+    for (size_t i = 0; i <= store_->size(); ++i) {
+      if (i < store_->size() && store_->length(i, 0) > 0) continue;
+      const uint64_t end = store_->first_token(i);
+      if (end == begin) continue;
+      const TokenRange own = clip({begin, end});
+      if (has(number++) && !own.empty()) f(own, own.end == end);
+      begin = end;
+    }
+    return number;
+  }
+
+  const TokenStore& store() const { return *store_; }
+  double validation_share() const { return validation_share_; }
+
+ private:
+  const TokenStore* store_;
+  double validation_share_;
+  Part part_;
+  bool is_divided_;   // whether the store is a single document that is split between the parts
+  TokenRange range_;  // range of the store's tokens that contains the part
+};
 
 // How text becomes documents. With LineEnds::keep and LineEnds::space, a document is encoded as one text, as other
 // tokenizers encode it, and with `keep` its sentences end after the tokens of line ends; with LineEnds::none, each line
@@ -44,7 +92,7 @@ struct DocumentReport {
 };
 
 // Writes a store of the files in this order, atomically. Files may have any size, and no line is too long, because
-// samples are cut to length (document_plan.h). Documents over a mebibyte are encoded in parts that end at a line end.
+// samples are cut to length (document_batch.h). Documents over a mebibyte are encoded in parts that end at a line end.
 // Throws an Error if the policy makes a bad line an error, or if no document remains, and a UsageError if the
 // vocabulary loses line ends that the options keep.
 DocumentReport build_document_store(const Vocabulary& vocabulary, TextInputs files, const Path& output,

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gyre/core/io/mapped_file.h"
+#include "gyre/core/io/file.h"
 #include "gyre/data/text/document_text.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 

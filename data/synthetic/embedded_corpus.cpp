@@ -5,7 +5,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/random.h"
-#include "gyre/data/synthetic/draw.h"
+#include "gyre/data/synthetic/phrases.h"
 #include "gyre/data/synthetic/templates.h"
 
 namespace gyre {

@@ -5,8 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "gyre/data/synthetic/draw.h"
-#include "gyre/data/synthetic/phrase.h"
+#include "gyre/data/synthetic/phrases.h"
 
 namespace gyre::corpus {
 

@@ -1,9 +1,7 @@
 #include <string>
 
-#include "gyre/data/synthetic/clause.h"
-#include "gyre/data/synthetic/noun_phrases.h"
-#include "gyre/data/synthetic/numbers_english.h"
-#include "gyre/data/synthetic/numbers_german.h"
+#include "gyre/data/synthetic/numbers.h"
+#include "gyre/data/synthetic/phrases.h"
 #include "gyre/data/synthetic/templates.h"
 
 namespace gyre::corpus {

@@ -6,7 +6,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
-#include "gyre/data/text/line_ends.h"
+#include "gyre/data/text/line_stream.h"
 #include "gyre/data/text/utf8.h"
 
 namespace gyre {
@@ -68,7 +68,7 @@ Json* find_field(Json& object, std::string_view name) {
   return nullptr;
 }
 
-std::string keys_of(const nlohmann::json& object) {
+std::string keys_of(const IndexedJson& object) {
   std::string keys;
   for (const auto& item : object.items()) keys += concat(keys.empty() ? "" : ", ", quoted_for_message(item.key()));
   return keys.empty() ? "none" : cut_for_message(keys);
@@ -76,10 +76,11 @@ std::string keys_of(const nlohmann::json& object) {
 
 // Throws an Error that says what was found instead of the text.
 std::string text_of(const std::string& line, const std::string& field) {
-  nlohmann::json object = parse_strict_json(line, kDeepestLine, "", "the line");
-  require(object.is_object(), "expected a JSON object, got ", cut_for_message(line));
-  nlohmann::json* text = find_field(object, field);
-  require(text != nullptr, "expected a text \"", field, "\", got the keys ", keys_of(object), "; see --text-field");
+  IndexedJson object = parse_strict_json(line, kDeepestLine, "", "the line");
+  if (!object.is_object()) throw Error("expected a JSON object, got ", cut_for_message(line));
+  IndexedJson* text = find_field(object, field);
+  if (text == nullptr)
+    throw Error("expected a text \"", field, "\", got the keys ", keys_of(object), "; see --text-field");
   require(text->is_string(), "expected a text \"", field, "\", got ", text->type_name(), "; see --text-field");
   return std::move(text->get_ref<std::string&>());
 }

@@ -2,8 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "gyre/core/counted.h"
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
+#include "gyre/core/number_text.h"
 
 namespace gyre {
 
@@ -54,7 +55,7 @@ JsonLine json_in(std::string_view line) {
   const size_t next = line.find_first_not_of(kBlank, first + 1);
   if (next == line.npos) return JsonLine::none;
   const bool may_be = line[first] == '"' || line[next] == '"' || (line[first] == '[' && line[next] == '{');
-  if (!may_be || !nlohmann::json::accept(line)) return JsonLine::none;
+  if (!may_be || !IndexedJson::accept(line)) return JsonLine::none;
   return line[first] == '"' ? JsonLine::string : JsonLine::object;
 }
 

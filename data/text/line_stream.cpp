@@ -1,9 +1,6 @@
 #include "gyre/data/text/line_stream.h"
 
-#include "gyre/data/text/line_ends.h"
-
 namespace gyre {
-
 namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 20;

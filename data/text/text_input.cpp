@@ -18,7 +18,7 @@
 #include "gyre/core/error.h"
 #include "gyre/core/io/file_status.h"
 #include "gyre/core/io/json.h"
-#include "gyre/data/text/line_ends.h"
+#include "gyre/data/text/line_stream.h"
 
 namespace gyre {
 

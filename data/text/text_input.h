@@ -79,7 +79,7 @@ class TextInput {
   std::unique_ptr<Decoder> decoder_;  // null unless compressed
   std::string peeked_;                // first bytes, decompressed, that have not been read yet
   TextKind kind_ = TextKind::text;
-  std::string_view json_;  // what is wrong with the kind json
+  std::string_view json_;  // fault of the kind json, for messages
   Compression compression_ = Compression::none;
   std::string content_;  // content of a preloaded input
   bool is_regular_ = false, is_preloaded_ = false;

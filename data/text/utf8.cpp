@@ -1,5 +1,8 @@
 #include "gyre/data/text/utf8.h"
 
+#include <unicode/uchar.h>
+#include <unicode/utf8.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -7,7 +10,6 @@
 #include "gyre/core/error.h"
 
 namespace gyre {
-
 namespace {
 
 // Returns the number of bytes of the valid character at the start of a non-empty text, or 0 if there is none.
@@ -100,6 +102,120 @@ size_t count_characters(std::string_view text) {
   size_t count = 0;
   for (size_t at = 0; at < text.size(); at += step_bytes(text.substr(at))) ++count;
   return count;
+}
+
+std::u32string code_points(std::string_view utf8) {
+  std::u32string text;
+  text.reserve(utf8.size());
+  const auto* bytes = reinterpret_cast<const uint8_t*>(utf8.data());
+  for (size_t i = 0; i < utf8.size();) {
+    UChar32 c = bytes[i];
+    if (c < 0x80) {
+      ++i;
+    } else {
+      U8_NEXT_OR_FFFD(bytes, i, utf8.size(), c);
+    }
+    text.push_back(char32_t(c));
+  }
+  return text;
+}
+
+void append_utf8(std::string& utf8, char32_t c) {
+  if (c < 0x80) {
+    utf8.push_back(char(c));
+    return;
+  }
+  if (U_IS_SURROGATE(c) || c > 0x10FFFF) c = 0xFFFD;
+  uint8_t bytes[U8_MAX_LENGTH];
+  int32_t size = 0;
+  U8_APPEND_UNSAFE(bytes, size, c);
+  utf8.append(reinterpret_cast<const char*>(bytes), size_t(size));
+}
+
+std::string to_utf8(std::u32string_view text) {
+  std::string utf8;
+  utf8.reserve(text.size());
+  for (const char32_t c : text) append_utf8(utf8, c);
+  return utf8;
+}
+
+bool is_space(char32_t c) {
+  if (c < 0x80) return c == ' ' || (c >= 0x9 && c <= 0xD) || (c >= 0x1C && c <= 0x1F);
+  return u_isUWhiteSpace(UChar32(c));
+}
+
+std::vector<std::u32string> split_words(std::u32string_view text) {
+  std::vector<std::u32string> words;
+  size_t begin = 0;
+  for (size_t i = 0; i <= text.size(); ++i) {
+    if (i < text.size() && !is_space(text[i])) continue;
+    if (i > begin) words.emplace_back(text.substr(begin, i - begin));
+    begin = i + 1;
+  }
+  return words;
+}
+
+std::u32string_view strip_right(std::u32string_view text) {
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+namespace {
+
+void append_escape(std::string& text, char byte) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  text += {'\\', 'x', kDigits[(byte >> 4) & 0xf], kDigits[byte & 0xf]};
+}
+
+// `text` is valid UTF-8. U+0080 to U+009F are control characters, too.
+void append_valid(std::string& result, std::string_view text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const unsigned char byte = text[i];
+    const bool is_wide_control = byte == 0xc2 && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    if (is_wide_control) append_escape(result, text[i++]);
+    if (is_wide_control || (byte < 0x20 && byte != '\n') || byte == 0x7f) {
+      append_escape(result, text[i]);
+    } else {
+      result += text[i];
+    }
+  }
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string result;
+  while (const auto invalid = first_invalid_utf8(text)) {
+    append_valid(result, text.substr(0, *invalid));
+    append_escape(result, text[*invalid]);
+    text.remove_prefix(*invalid + 1);
+  }
+  append_valid(result, text);
+  return result;
+}
+
+std::string printable_line(std::string_view text) {
+  std::string result;
+  for (const char c : printable(text)) {
+    if (c == '\n') {
+      append_escape(result, c);
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+std::string printable_message(std::string_view text) {
+  constexpr std::string_view kIndent = "  ";
+  const std::string lines = printable(text);
+  std::string result;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    result += lines[i];
+    const bool begins_line = lines[i] == '\n' && i + 1 < lines.size();
+    if (begins_line && lines.compare(i + 1, kIndent.size(), kIndent) != 0) result += kIndent;
+  }
+  return result;
 }
 
 }  // namespace gyre

@@ -5,7 +5,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
-#include "gyre/data/text/line_ends.h"
+#include "gyre/data/text/line_stream.h"
 #include "gyre/data/text/utf8.h"
 
 namespace gyre {
@@ -70,8 +70,8 @@ void Dictionary::add(const std::string& name, size_t line_number, std::string_vi
     require_entry(error == std::errc() && stop == end);
   }
   if (count < threshold) return;
-  const bool is_new = ids_.try_emplace(std::string(word), int(pieces_.size())).second;
-  require(is_new, "[vocabulary] ", name, ":", line_number, ": the token \"", cut_for_message(word), "\" occurs twice");
+  if (!ids_.try_emplace(std::string(word), int(pieces_.size())).second)
+    throw Error("[vocabulary] ", name, ":", line_number, ": the token \"", cut_for_message(word), "\" occurs twice");
   pieces_.emplace_back(word);
 }
 

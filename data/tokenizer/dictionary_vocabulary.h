@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "gyre/core/io/file.h"
-#include "gyre/data/tokenizer/string_hash.h"
 #include "gyre/data/tokenizer/subword_nmt/subword_nmt.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/data/tokenizer/vocabulary_bundle.h"
+#include "gyre/data/tokenizer/word_counts.h"
 
 namespace gyre {
 

@@ -11,8 +11,8 @@
 #include "gyre/core/error.h"
 #include "gyre/core/io/file.h"
 #include "gyre/core/io/json.h"
-#include "gyre/core/sizes.h"
-#include "gyre/data/text/line_ends.h"
+#include "gyre/core/option_checks.h"
+#include "gyre/data/text/line_stream.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/hugging_face/characters.h"
 #include "gyre/data/tokenizer/hugging_face/json_vocabulary.h"
@@ -37,21 +37,23 @@ Json read_merges(const Path& file) {
     if (line.empty() || (number == 1 && line.starts_with("#version"))) continue;
     const size_t space = line.find(' ');
     const bool is_pair = space != line.npos && line.find(' ', space + 1) == line.npos && !first_invalid_utf8(line);
-    require(is_pair, "[vocabulary] ", file.string(), ":", number,
-            ": expected two pieces with a space between them, got \"", cut_for_message(line), "\"");
+    if (!is_pair)
+      throw Error("[vocabulary] ", file.string(), ":", number,
+                  ": expected two pieces with a space between them, got \"", cut_for_message(line), "\"");
     merges.push_back(Json::array({std::string(line.substr(0, space)), std::string(line.substr(space + 1))}));
   }
   return merges;
 }
 
 // Reads an object with the ids of pieces, which are 0 .. number of pieces - 1. Returns the pieces by id.
-std::vector<std::string> read_pieces(const nlohmann::json& vocab, const std::string& context) {
+std::vector<std::string> read_pieces(const IndexedJson& vocab, const std::string& context) {
   std::vector<std::string> pieces(vocab.size());
   std::vector<bool> taken(vocab.size());
   for (const auto& [piece, id] : vocab.items()) {
     const bool fits = id.is_number_unsigned() && id < pieces.size() && !taken[id.get<size_t>()];
-    require(fits, context, "piece ", quoted_for_message(piece), ": expected a unique id below ", pieces.size(),
-            ", got ", cut_for_message(id.dump()));
+    if (!fits)
+      throw Error(context, "piece ", quoted_for_message(piece), ": expected a unique id below ", pieces.size(),
+                  ", got ", cut_for_message(id.dump()));
     taken[id.get<size_t>()] = true;
     pieces[id.get<size_t>()] = piece;
   }
@@ -237,7 +239,7 @@ int32_t id_of(const IndexedJson& json, const TokenizerSettings& settings, const 
 // Replaces the parts of a tokenizer.json, at least its model.vocab, by those that BERT's class makes.
 // is_named: by a class or a model type.
 void make_bert(IndexedJson& json, TokenizerSettings& settings, bool is_named, const std::string& context) {
-  // Without a class, there are no tokens but the pieces.
+  // A tokenizer without a class has no tokens but the pieces.
   Json defaults = settings.config;
   set_default_tokens(TokenizerFamily::bert, defaults);
   for (const auto& [key, token] : defaults.items()) {
@@ -303,7 +305,7 @@ IndexedJson pieces_of(const std::string& content, const std::string& context) {
     require(!first_invalid_utf8(line), context, id + 1, ": expected UTF-8");
     const std::string piece(line.substr(0, line.size() - trailing_space(line)));
     const bool is_new = vocab.emplace(piece.empty() ? std::string(line) : piece, id).second;
-    require(is_new, context, id + 1, ": the piece \"", cut_for_message(line), "\" occurs twice");
+    if (!is_new) throw Error(context, id + 1, ": the piece \"", cut_for_message(line), "\" occurs twice");
   }
   return vocab;
 }
@@ -327,7 +329,7 @@ std::shared_ptr<const Vocabulary> read_bert_vocabulary(const Path& file, const s
 
 // The vocabulary of a tokenizer.json, `json` and its content. If the settings name a class of BERT's, they decide on
 // lower case, accents and Chinese characters, and an Error names any other part that the class would replace.
-std::shared_ptr<const Vocabulary> read_bert_tokenizer_json(const Path& file, nlohmann::json json, std::string content,
+std::shared_ptr<const Vocabulary> read_bert_tokenizer_json(const Path& file, IndexedJson json, std::string content,
                                                            TokenizerSettings settings) {
   const auto make = [&](const std::string& context) {
     if (settings.config.contains("added_tokens_decoder")) {
@@ -372,8 +374,8 @@ std::string tokenizer_json(const WordPieceVocabulary& vocabulary) {
   IndexedJson ids = IndexedJson::object();
   for (int id = 0; id < vocabulary.size(); ++id) {
     const std::string piece = vocabulary.piece(id);
-    require(!first_invalid_utf8(piece), "[hugging face] piece ", id, ": expected UTF-8, got ",
-            quoted_for_message(piece));
+    if (first_invalid_utf8(piece))
+      throw Error("[hugging face] piece ", id, ": expected UTF-8, got ", quoted_for_message(piece));
     ids[piece] = id;
   }
   const IndexedJson model{{"type", "WordPiece"},

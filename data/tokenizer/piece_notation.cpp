@@ -71,7 +71,7 @@ std::vector<int32_t> PieceNotation::read(std::string_view line) const {
   std::vector<int32_t> ids;
   for_each_piece(line, [&](std::string_view word) {
     const auto place = ids_.find(word);
-    require(place != ids_.end(), "unknown piece ", quoted_for_message(std::string(word)));
+    if (place == ids_.end()) throw Error("unknown piece ", quoted_for_message(std::string(word)));
     ids.push_back(place->second);
   });
   return ids;
@@ -92,7 +92,7 @@ std::vector<int32_t> read_ids(std::string_view line, int size) {
     int32_t id = -1;
     const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     const bool is_id = error == std::errc() && stop == word.data() + word.size() && id >= 0 && id < size;
-    require(is_id, "expected ids from 0 to ", size - 1, ", got ", quoted_for_message(std::string(word)));
+    if (!is_id) throw Error("expected ids from 0 to ", size - 1, ", got ", quoted_for_message(std::string(word)));
     ids.push_back(id);
   });
   return ids;

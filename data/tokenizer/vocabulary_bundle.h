@@ -8,11 +8,13 @@
 #include <string>
 #include <string_view>
 
+#include "gyre/core/io/json.h"
+
 namespace gyre {
 
 struct VocabularyBundle {
   std::string kind;
-  nlohmann::json options = nlohmann::json::object();
+  IndexedJson options = IndexedJson::object();
   std::map<std::string, std::string> parts{};  // content by name
 
   std::string serialize() const;

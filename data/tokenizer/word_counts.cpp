@@ -8,7 +8,6 @@
 #include "gyre/data/text/document_text.h"
 
 namespace gyre {
-
 namespace {
 
 constexpr size_t kTextsPerThread = 2048, kBytesPerThread = size_t{8} << 20;  // limits of a chunk

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "gyre/core/counted.h"
 #include "gyre/core/io/json.h"
-#include "gyre/core/sizes.h"
+#include "gyre/core/number_text.h"
+#include "gyre/core/option_checks.h"
 #include "gyre/models/config/config_json.h"
 #include "gyre/models/position/position.h"
 

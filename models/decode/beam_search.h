@@ -4,14 +4,25 @@
 // (fairseq's rule). Ties are ordered by hypothesis, then by lower id, so results are deterministic.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "gyre/core/tensor.h"
 #include "gyre/models/decode/ensemble.h"
 
 namespace gyre {
+
+// The best next tokens of each hypothesis, all rows of a step, on the CPU, as computed by Kernels::topk: ids (rows, k),
+// and log-probabilities (rows, k + 1), with that of EOS in the last column.
+struct NextTokens {
+  Tensor log_probs, ids;
+};
 
 // The score of finished hypotheses, with a = length_penalty and |Y| the number of tokens including EOS:
 //   fairseq: log P / |Y|^a;   gnmt (Wu et al. 2016, eq. 14): log P / ((5 + |Y|) / 6)^a
@@ -80,5 +91,76 @@ Hypothesis make_hypothesis(std::vector<int32_t> ids, std::vector<float> token_lo
 std::vector<std::vector<Hypothesis>> beam_search(const Ensemble& ensemble, Kernels& kernels,
                                                  const std::vector<std::vector<int32_t>>& sources,
                                                  const DecodeOptions& options, double* flops = nullptr);
+
+// A continuation of a sentence's hypothesis.
+struct Candidate {
+  double total;    // log-probability of the hypothesis including the token
+  int hypothesis;  // rank of the hypothesis among the live ones
+  int32_t token;
+  float log_prob;  // log-probability of the token
+};
+
+// Keeps the `limit` best of the candidates offered, best first. Of equal candidates, earlier ones come first.
+class BestCandidates {
+ public:
+  explicit BestCandidates(int limit) : limit_(size_t(limit)) {}
+
+  void offer(const Candidate& candidate);
+
+  const std::vector<Candidate>& best() const { return best_; }
+
+ private:
+  // A new candidate must be better than this.
+  double threshold() const {
+    return best_.size() < limit_ ? -std::numeric_limits<double>::infinity() : best_.back().total;
+  }
+
+  size_t limit_;
+  std::vector<Candidate> best_;
+};
+
+// An unfinished hypothesis.
+struct LiveHypothesis {
+  std::vector<int32_t> ids;  // ids without BOS
+  std::vector<float> token_log_probs;
+  double log_probability = 0;
+  int row = 0;  // row in the batch of the step
+};
+
+// The beam of one sentence: selects live and finished hypotheses at each step, and decides when the search is done.
+class Beam {
+ public:
+  // Whether these tokens end a hypothesis, as EOS does.
+  using Ends = std::function<bool(std::span<const int32_t> ids)>;
+
+  // Starts with the empty hypothesis in `row`. Hypotheses have at most max_tokens tokens, and with
+  // DecodeOptions::forces_eos an EOS after them.
+  Beam(const DecodeOptions& options, int64_t max_tokens, int row, Ends ends = {});
+
+  const std::vector<LiveHypothesis>& live() const { return live_; }  // best first; empty when done
+  std::vector<LiveHypothesis>& live() { return live_; }
+
+  // Advances every live hypothesis by one token; the candidates of a hypothesis are in its row. Suppressed ids are
+  // skipped, so k must be at least 2 * beam_size plus their number, or the size of the vocabulary.
+  void advance(const NextTokens& next);
+
+  // At most n_best hypotheses, best first. Call when done.
+  const std::vector<Hypothesis>& finished() const { return finished_; }
+
+ private:
+  std::vector<Candidate> choose(const NextTokens& next) const;
+  bool ends(const LiveHypothesis& hypothesis, int32_t token) const;
+  void finish(const LiveHypothesis& hypothesis, const Candidate& candidate);
+  size_t kept() const;
+  bool done() const;
+  double best_possible_score() const;
+
+  const DecodeOptions& options_;
+  int64_t max_tokens_;
+  Ends ends_;
+  std::vector<LiveHypothesis> live_;
+  std::vector<Hypothesis> finished_;
+  int finished_count_ = 0;  // includes those that are no longer kept
+};
 
 }  // namespace gyre

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "gyre/models/decode/beam_search.h"
-#include "gyre/models/decode/next_tokens.h"
 
 namespace gyre {
 

@@ -4,7 +4,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
-#include "gyre/core/sizes.h"
+#include "gyre/core/option_checks.h"
 
 namespace gyre {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
-#include "gyre/core/sizes.h"
+#include "gyre/core/option_checks.h"
 #include "gyre/models/position/rope.h"
 
 namespace gyre {

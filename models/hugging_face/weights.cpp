@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/element_conversion.h"
 #include "gyre/core/io/safetensors.h"
 #include "gyre/models/hugging_face/decoder_config.h"
 #include "gyre/models/position/position_table.h"
@@ -206,7 +205,7 @@ class Parts {
   DecoderFamily family_;
 };
 
-// Their tensor, copied from the parameter.
+// The tensor of their format, copied from the parameter.
 Tensor converted(const Part& part) {
   const Tensor value = part.parameter->value.to_cpu();
   Tensor tensor = Tensor::empty(part.shape());
@@ -287,7 +286,7 @@ TensorReport read_decoder_weights(std::span<const SafetensorsFile> files, Parame
   TensorReport report;
   std::vector<TensorRequest> requests;
   for (const Part& part : Parts(config).of(parameters)) {
-    if (!prefix.empty() && !has_output && is_output(part.theirs)) {  // it keeps its initial values
+    if (!prefix.empty() && !has_output && is_output(part.theirs)) {  // the head keeps its initial values
       report.initialized.push_back(part.parameter->name);
       continue;
     }
@@ -403,7 +402,8 @@ std::vector<std::string> their_names(const std::string& ours, const Naming& nami
 }
 
 std::string rotation_name(const Naming& naming) { return naming.prefix + "encoder.embed_positions.weight"; }
-constexpr std::string_view kRelativeVectors = ".relative_positions_encoding.positions_encoding";  // each NEZHA layer
+constexpr std::string_view kRelativeVectors =
+    ".relative_positions_encoding.positions_encoding";  // suffix of a tensor of each NEZHA layer
 
 // The name of a constant table of positions.
 bool is_positions(const std::string& name, const Naming& naming) {

@@ -1,15 +1,33 @@
-// Tables with a row for each distance t = key position - query position, for encodings that depend on distances. The
-// distances are -(longest - 1) .. 0 if causal, otherwise up to longest - 1. The row of t is longest - 1 + t.
+// Biases and tables by distance: distances of rows, constant tables, and buckets of distances.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <utility>
 
-#include "gyre/models/position/constant_table.h"
+#include "gyre/core/tensor.h"
 #include "gyre/models/position/position.h"
 
 namespace gyre {
+
+// A table that an encoding computes once, in f64 on the CPU, and copies to the dtype and the device of a tape.
+class ConstantTable {
+ public:
+  ConstantTable() = default;
+  explicit ConstantTable(Tensor exact) : exact_(std::move(exact)) {}
+
+  const Tensor& exact() const { return exact_; }
+  // The last copy is kept.
+  const Tensor& as(DType dtype, Device device) const {
+    if (!copy_ || copy_.dtype() != dtype || copy_.device() != device) copy_ = exact_.to(dtype).to(device);
+    return copy_;
+  }
+
+ private:
+  Tensor exact_;
+  mutable Tensor copy_;
+};
 
 inline int64_t distance_count(const PositionTermsRequest& r) { return r.causal ? r.longest : 2 * r.longest - 1; }
 
@@ -37,6 +55,45 @@ class KeptByDistance {
  private:
   mutable PositionTermsRequest made_for_{.longest = -1};
   mutable Rows rows_;
+};
+
+// A learned bias by bucket of distance (Raffel et al. 2020, 2.1) for each head, shared by the layers of a stack. t5 and
+// tupe use it.
+struct BucketBiasOptions {
+  int64_t buckets = 32;
+  int64_t max_distance = 128;  // distance from which on all share the last bucket
+
+  std::vector<PositionOption> describe() {
+    return {{.name = "bias_buckets",
+             .value = &buckets,
+             .unit = "NUMBER",
+             .help = "buckets of distances, each with a bias, in t5 and tupe"},
+            {.name = "bias_max_distance",
+             .value = &max_distance,
+             .unit = "TOKENS",
+             .help = "distance from which on all share the last bucket"}};
+  }
+  // Throws "[encoding] ..." for numbers out of range.
+  void check(const char* encoding) const;
+};
+
+// The bucket of distance t. Short distances have a bucket each; the others share buckets whose widths grow with the
+// logarithm of the distance, the last one from max_distance on. Causal: all buckets are for keys before the query;
+// otherwise half of them are for keys after it.
+int64_t distance_bucket(int64_t t, int64_t buckets, int64_t max_distance, bool causal);
+
+class BucketBias {
+ public:
+  // Registers name.bias (buckets, heads).
+  BucketBias(const PositionContext& context, const BucketBiasOptions& options);
+
+  // Sets the bias of `terms` and its zero_offset. The terms must have no other table by distance.
+  void set(PositionTerms& terms, Tape& tape, const PositionTermsRequest& request) const;
+
+ private:
+  int64_t buckets_, max_distance_;
+  Parameter* table_;
+  KeptByDistance<Tensor> rows_;  // row of the table for each distance
 };
 
 }  // namespace gyre

@@ -20,7 +20,7 @@ PositionEncodingType wavelet_encoding();
 namespace {
 
 struct Row {
-  const char* name;  // for --position
+  const char* name;  // name for --position
   PositionEncodingType type;
 };
 
@@ -60,5 +60,18 @@ std::unique_ptr<PositionEncoding> make_position_encoding(const PositionContext& 
   check_position_encoding(context.config, context.widths());
   return position_encoding_type(context.config.encoding).make(context);
 }
+
+// The encoding `none` (Kazemnejad et al. 2023): only a causal mask depends on the order of tokens.
+
+namespace {
+
+class None final : public PositionEncoding {
+ public:
+  explicit None(const PositionContext&) {}
+};
+
+}  // namespace
+
+PositionEncodingType none_encoding() { return position_encoding<None>(); }
 
 }  // namespace gyre

@@ -1,7 +1,7 @@
 // The option of NEZHA's positions (nezha.cpp), which the import from Hugging Face sets.
 #pragma once
 
-#include "gyre/models/position/position_config.h"
+#include "gyre/models/position/position.h"
 
 namespace gyre {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "gyre/core/error.h"
-#include "gyre/models/position/position_config.h"
+#include "gyre/models/position/position.h"
 
 namespace gyre {
 

@@ -16,7 +16,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "gyre/models/position/constant_table.h"
+#include "gyre/models/position/distances.h"
 #include "gyre/models/position/position.h"
 
 namespace gyre {
@@ -155,7 +155,7 @@ class Rope final : public PositionEncoding {
       offsets_ = &c.parameters.add(c.name + ".frequency_offsets", {dims / 2}, Init::constant(0), /*decay=*/false);
   }
 
-  Rotation rotation(Tape& tape, DType dtype, int64_t positions) const override {
+  RopeAngles rotation(Tape& tape, DType dtype, int64_t positions) const override {
     const Device device = tape.kernels().device();
     if (offsets_) {
       const Var frequencies = add(tape.constant(frequencies_.as(dtype, device)), tape.parameter(*offsets_));
@@ -175,7 +175,7 @@ class Rope final : public PositionEncoding {
 
  private:
   bool rotates_values_;
-  Rotary rotary_;
+  RopeShape rotary_;
   ConstantTable frequencies_;
   Parameter* offsets_ = nullptr;
   mutable Tensor angles_;  // fixed frequencies: all layers and steps share them, and longer sentences extend them

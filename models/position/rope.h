@@ -1,8 +1,8 @@
 // The options of rotary position embedding. Tools and other formats of models read them too.
 #pragma once
 
-#include "gyre/core/kernels/attention_arguments.h"
-#include "gyre/models/position/position_config.h"
+#include "gyre/core/kernels/arguments.h"
+#include "gyre/models/position/position.h"
 
 namespace gyre {
 
@@ -31,7 +31,7 @@ struct RopeOptions {
   double scaling_factor = 1;      // the longer length divided by the length of training
   int64_t original_length = 512;  // the length of training, for YaRN and Llama 3.1
   double low_freq_factor = 1;     // Llama 3.1: frequencies with fewer turns over the original length are divided,
-  double high_freq_factor = 4;    // and those with more turns than this are not
+  double high_freq_factor = 4;    // frequencies with more turns than this are not changed
 
   std::vector<PositionOption> describe();
 };

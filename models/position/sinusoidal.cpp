@@ -5,7 +5,7 @@
 //                                                w_i = 10000^(-2i / D)
 #include <cmath>
 
-#include "gyre/models/position/constant_table.h"
+#include "gyre/models/position/distances.h"
 #include "gyre/models/position/position.h"
 #include "gyre/models/position/position_table.h"
 

@@ -1,7 +1,7 @@
 // T5's bias (Raffel et al. 2020, 2.1): e_ij = q_i . k_j / sqrt(d) + b[bucket(j - i)]. b has a number for each head and
 // bucket of distance; it is learned and shared by all layers. T5 itself omits 1/sqrt(d) and initializes its queries
 // with smaller weights instead; this implementation keeps it, as in all encodings.
-#include "gyre/models/position/bucket_bias.h"
+#include "gyre/models/position/distances.h"
 
 namespace gyre {
 namespace {

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <optional>
 
-#include "gyre/models/position/bucket_bias.h"
+#include "gyre/models/position/distances.h"
 #include "gyre/models/position/position_table.h"
 
 namespace gyre {

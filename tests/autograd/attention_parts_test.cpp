@@ -52,8 +52,8 @@ TEST_CASE("attention parts: groups of heads with rotation, causal, in several se
   Tape tape(cpu_kernels(), {});
   const Segments segments = Segments::from_lengths({3, 5});
   const Tensor positions = Tensor::from({8}, std::vector<int32_t>{0, 1, 2, 0, 1, 2, 3, 4});
-  const Rotation rotation = make_rotation(tape.constant(Tensor::from<float>({2}, std::vector<float>{2, 0.5})), 5,
-                                          {.heads = kQueryHeads, .dims = 4, .pairs = RotaryPairs::half_split});
+  const RopeAngles rotation = make_rotation(tape.constant(Tensor::from<float>({2}, std::vector<float>{2, 0.5})), 5,
+                                            {.heads = kQueryHeads, .dims = 4, .pairs = RotaryPairs::half_split});
   const Var out = self_attention(tape.leaf(rows(8, kQueryDim + 2 * kKeyDim, 1)), segments,
                                  {.heads = kQueryHeads,
                                   .kv_heads = kKeyHeads,
@@ -92,7 +92,7 @@ TEST_CASE("attention parts: position terms and dropout") {
 TEST_CASE("rope angles: those of the rows' positions, in -pi to pi") {
   Tape tape(cpu_kernels(), {});
   const Tensor positions = Tensor::from({2}, std::vector<int32_t>{3, 1});
-  const Rotation rotation =
+  const RopeAngles rotation =
       make_rotation(tape.constant(Tensor::from<float>({1}, std::vector<float>{1.5})), 4, {.heads = 1, .dims = 2});
   const Var y = rope(tape.leaf(rows(2, 2, 1)), rotation, positions);
   const auto angles = rope_angles(tape, y.node()).to_vector<float>();

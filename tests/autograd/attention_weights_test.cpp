@@ -44,8 +44,8 @@ TEST_CASE("attention weights: segments of causal self-attention with rotation") 
     for (int i = 0; i < segments.length(s); ++i) places.push_back(i);
   Tape tape(cpu_kernels(), {});
   const Tensor qkv = random_rows(15, 3 * kDim, 1);
-  const Rotation rotation = make_rotation(tape.constant(Tensor::from<double>({1}, std::vector<double>{0.7})), 11,
-                                          {.heads = kHeads, .dims = 2});
+  const RopeAngles rotation = make_rotation(tape.constant(Tensor::from<double>({1}, std::vector<double>{0.7})), 11,
+                                            {.heads = kHeads, .dims = 2});
   const Tensor positions = Tensor::from({15}, places);
   const Var out = self_attention(tape.leaf(qkv), segments,
                                  {.heads = kHeads, .causal = true, .rotation = rotation, .query_positions = positions});

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gyre/autograd/gradcheck/gradcheck.h"
-#include "gyre/autograd/inspect/nan_finder.h"
+#include "gyre/autograd/inspect/tensor_stats.h"
 #include "gyre/autograd/inspect/timeline.h"
 #include "gyre/autograd/ops.h"
 #include "gyre/autograd/tape.h"

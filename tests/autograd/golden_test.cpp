@@ -36,10 +36,10 @@ Tensor read_ids(const json& j) { return Tensor::from<int32_t>({int64_t(j.size())
 using Vars = std::vector<Var>;
 
 Var run_rope(const Vars& in, const json& a) {
-  const Rotary rotary{.heads = a["heads"],
-                      .dims = a["dims"],
-                      .pairs = a["half_split"] ? RotaryPairs::half_split : RotaryPairs::interleaved,
-                      .magnitude = a["magnitude"]};
+  const RopeShape rotary{.heads = a["heads"],
+                         .dims = a["dims"],
+                         .pairs = a["half_split"] ? RotaryPairs::half_split : RotaryPairs::interleaved,
+                         .magnitude = a["magnitude"]};
   const Tensor positions = read_ids(a["positions"]);
   const auto all = positions.span<int32_t>();
   return rope(in[0], make_rotation(in[1], *std::max_element(all.begin(), all.end()) + 1, rotary), positions);

@@ -1,6 +1,6 @@
-#include "gyre/autograd/module_path.h"
-
 #include <doctest/doctest.h>
+
+#include "gyre/autograd/inspect/tape_rows.h"
 
 using namespace gyre;
 

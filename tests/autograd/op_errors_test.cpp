@@ -89,7 +89,7 @@ TEST_CASE_FIXTURE(Fixture, "segment_mean") {
 TEST_CASE_FIXTURE(Fixture, "rope") {
   CHECK_EQ(error_of([&] { make_rotation(vector(3), 9, {.dims = 7}); }), "[rope] rotary dims must be even, got 7");
   CHECK_EQ(error_of([&] { make_rotation(vector(3), 9, {.dims = 8}); }), "[rope] expected 4 frequencies, got (3)");
-  const Rotation rotation = make_rotation(vector(3), 9, {.heads = 2, .dims = 6});
+  const RopeAngles rotation = make_rotation(vector(3), 9, {.heads = 2, .dims = 6});
   CHECK_EQ(error_of([&] { rope(matrix(1, 8), rotation, ids({0})); }),
            "[rope] rotary dims must be between 2 and the head width 4, got 6");
   CHECK_EQ(error_of([&] { rope(matrix(1, 13), rotation, ids({0})); }),

@@ -31,7 +31,7 @@ struct Turned {
 };
 
 // Runs forward, and backward from the cotangent (default: the output itself).
-Turned rotate(const Tensor& x, const std::vector<int32_t>& positions, const Rotary& rotary, Tensor cotangent = {}) {
+Turned rotate(const Tensor& x, const std::vector<int32_t>& positions, const RopeShape& rotary, Tensor cotangent = {}) {
   Tape tape(cpu_kernels(), {});
   const Var in = tape.leaf(x), frequencies = tape.leaf(geometric_frequencies(rotary.dims));
   const int32_t longest = *std::max_element(positions.begin(), positions.end()) + 1;
@@ -75,7 +75,7 @@ TEST_CASE("rope: position 0 is the identity, bit for bit") {
 TEST_CASE("rope: the product of a query and a key depends only on their distance") {
   const Tensor q = rope_rows(1, 32, 3), k = rope_rows(1, 32, 4);
   for (RotaryPairs pairs : kLayouts) {
-    const Rotary rotary{.heads = 1, .dims = 32, .pairs = pairs};
+    const RopeShape rotary{.heads = 1, .dims = 32, .pairs = pairs};
     const auto product = [&](int32_t i, int32_t j) {
       return dot(rotate(q, {i}, rotary).y.data<double>(), rotate(k, {j}, rotary).y.data<double>(), 32);
     };
@@ -98,8 +98,8 @@ TEST_CASE("rope: the two layouts agree under the permutation of features") {
   };
   const Tensor x = rope_rows(kRows, kHeads * kWidth, 5), dy = rope_rows(kRows, kHeads * kWidth, 6);
   const std::vector<int32_t> positions{2, 0, 11, 5};
-  const Rotary interleaved{.heads = kHeads, .dims = kDims, .pairs = RotaryPairs::interleaved};
-  const Rotary half_split{.heads = kHeads, .dims = kDims, .pairs = RotaryPairs::half_split};
+  const RopeShape interleaved{.heads = kHeads, .dims = kDims, .pairs = RotaryPairs::interleaved};
+  const RopeShape half_split{.heads = kHeads, .dims = kDims, .pairs = RotaryPairs::half_split};
   const Turned a = rotate(x, positions, interleaved, dy);
   const Turned b = rotate(permuted(x), positions, half_split, permuted(dy));
   CHECK_LE(relative_error(b.y, permuted(a.y)), 1e-15);
@@ -122,7 +122,7 @@ TEST_CASE("rope: forward and backward pass features beyond the rotary dims throu
 
 TEST_CASE("rope: the result of a row depends only on its position, not on its place in the batch") {
   const Tensor x = rope_rows(6, 8, 9);
-  const Rotary rotary{.heads = 1, .dims = 8};
+  const RopeShape rotary{.heads = 1, .dims = 8};
   const Tensor whole = rotate(x, {0, 1, 2, 40, 41, 0}, rotary).y;
   CHECK(same_bits(whole.slice(3, 5), rotate(x.slice(3, 5), {40, 41}, rotary).y));
   CHECK(same_bits(whole.slice(5, 6), x.slice(5, 6)));
@@ -132,7 +132,7 @@ TEST_CASE("rope: in place equals out of place") {
   const Tensor x = rope_rows(5, 14, 10), positions = positions_of({0, 3, 1, 9, 2});
   const Tensor angles = Tensor::empty({10, 8}, DType::f64);
   for (RotaryPairs pairs : kLayouts) {
-    const Rotary rotary{.heads = 2, .dims = 4, .pairs = pairs};
+    const RopeShape rotary{.heads = 2, .dims = 4, .pairs = pairs};
     for (bool inverse : {false, true}) {
       const Tensor out = x.like(), in_place = x.clone();
       cpu_kernels().rotary_angles(angles, geometric_frequencies(4), rotary);

@@ -1,5 +1,3 @@
-#include "gyre/core/block_pool.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <new>
 #include <vector>
 
+#include "gyre/core/memory.h"
 #include "gyre/core/random.h"
 
 using namespace gyre;

@@ -132,6 +132,15 @@ TEST_CASE("GPU memory that is reused holds NaN if GYRE_CUDA_POISON is 1") {
   }
 }
 
+TEST_CASE("ids that change after their first use are an error if GYRE_CUDA_POISON is 1") {
+  if (!test_gpu()) return;
+  if (!cuda::is_on("GYRE_CUDA_POISON", false)) return report_skipped("GYRE_CUDA_POISON is not set");
+  const Tensor ids = Tensor::from<int32_t>({3}, std::vector<int32_t>{3, 1, 4});
+  CHECK(looked_up(ids) == std::vector<float>{3, 1, 4});
+  ids.data<int32_t>()[1] = 5;
+  CHECK_THROWS_WITH_AS(looked_up(ids), doctest::Contains("changed after their first use"), Error);
+}
+
 TEST_CASE("out of GPU memory gives an error of one line with the requested size") {
   if (!test_gpu()) return;
   CHECK_THROWS_WITH_AS(Tensor::empty({int64_t{1} << 45}, DType::f32, kGpu), doctest::Contains("134217728 MiB"), Error);

@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include "gyre/core/dispatch.h"
-#include "gyre/core/matrix_span.h"
 #include "gyre/core/memory.h"
 #include "gyre/core/segments.h"
 

@@ -1,10 +1,9 @@
-#include "gyre/core/thread_failure.h"
-
 #include <doctest/doctest.h>
 
 #include <atomic>
 
 #include "gyre/core/error.h"
+#include "gyre/core/parallel_for.h"
 
 using namespace gyre;
 

@@ -1,4 +1,4 @@
-#include "gyre/data/text/triplet_text.h"
+#include "gyre/data/text/labeled_text.h"
 #include "tests/fuzz/target.h"
 
 using namespace gyre;

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/autograd/gradcheck/gradcheck.h"
-#include "gyre/autograd/orthogonal.h"
+#include "gyre/autograd/parameters.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/random.h"
 #include "tests/models/tiny_encoder.h"
@@ -70,7 +70,7 @@ Var run_case(const json& c, const Var& q, const Var& k, const Var& v) {
                                  .rope = parse_enum<LinearRope>("rope", c["rope"].get<std::string>())};
   if (c.contains("frequencies")) {
     const Var frequencies = tape.constant(read_tensor(c["frequencies"], dtype));
-    const Rotary rotary{.heads = options.heads, .dims = int(2 * frequencies.value().size())};
+    const RopeShape rotary{.heads = options.heads, .dims = int(2 * frequencies.value().size())};
     options.rotation = make_rotation(frequencies, segments.longest(), rotary);
     options.rotation.frequencies = {};
     options.positions = segment_positions(segments);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gyre/core/hardware/cuda.h"
-#include "gyre/core/kernels/optimizer_arguments.h"
+#include "gyre/core/kernels/arguments.h"
 #include "gyre/core/random.h"
 #include "gyre/train/parallel/gpu_transport.h"
 #include "gyre/train/parallel/reducer.h"

@@ -6,7 +6,7 @@
 
 #include "gyre/autograd/gradcheck/gradcheck.h"
 #include "gyre/core/io/json.h"
-#include "gyre/models/modules/attention.h"
+#include "gyre/models/modules/layers.h"
 #include "tools/workload/bench_metrics.h"
 #include "tools/workload/device.h"
 

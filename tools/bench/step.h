@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "gyre/autograd/inspect/profile.h"
+#include "gyre/autograd/inspect/timeline.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/train/parallel/communicator.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "gyre/core/error.h"
-#include "gyre/data/text/line_ends.h"
+#include "gyre/data/text/line_stream.h"
 
 namespace gyre {
 

@@ -2,7 +2,7 @@
 
 #include <iostream>
 
-#include "gyre/data/text/printable.h"
+#include "gyre/data/text/utf8.h"
 
 namespace gyre {
 

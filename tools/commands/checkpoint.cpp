@@ -7,7 +7,7 @@
 
 #include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
-#include "gyre/data/text/printable.h"
+#include "gyre/data/text/utf8.h"
 #include "gyre/train/checkpoint/manifest.h"
 #include "gyre/train/checkpoint/model_file.h"
 #include "tools/options/model_choice.h"

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/io/json.h"
-#include "gyre/data/text/printable.h"
+#include "gyre/data/text/utf8.h"
 #include "gyre/train/checkpoint/manifest.h"
 #include "gyre/train/checkpoint/model_file.h"
 #include "tools/command_line/messages.h"

@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "gyre/autograd/inspect/tensor_stats.h"
-#include "gyre/core/io/output_target.h"
-#include "gyre/core/io/safetensors_writer.h"
+#include "gyre/core/io/file.h"
+#include "gyre/core/io/safetensors.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/models/sequence_classifier.h"

@@ -12,14 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include "gyre/core/io/file.h"
 #include "gyre/core/io/json.h"
-#include "gyre/core/io/output_target.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/random.h"
-#include "gyre/data/text/line_ends.h"
+#include "gyre/data/text/line_stream.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/continuation.h"
-#include "gyre/models/decode/continuation_search.h"
 #include "gyre/train/log/stopwatch.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "tools/lines.h"

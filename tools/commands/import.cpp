@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "gyre/data/text/printable.h"
+#include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "gyre/train/pretrained/hugging_face.h"
 #include "tools/command_line/messages.h"

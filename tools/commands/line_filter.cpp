@@ -1,7 +1,7 @@
 #include "tools/commands/line_filter.h"
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/output_target.h"
+#include "gyre/core/io/file.h"
 #include "gyre/core/parallel_for.h"
 
 namespace gyre {

@@ -7,13 +7,12 @@
 #include <optional>
 #include <vector>
 
-#include "gyre/core/counted.h"
-#include "gyre/core/hexadecimal.h"
 #include "gyre/core/io/json.h"
+#include "gyre/core/number_text.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/version.h"
 #include "gyre/data/store/document_store.h"
-#include "gyre/data/text/printable.h"
+#include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/hugging_face_vocabulary.h"
 #include "gyre/train/log/progress.h"
 #include "gyre/train/period.h"

@@ -1,7 +1,7 @@
 // gyre encode and gyre decode: convert lines of text to pieces or ids of a vocabulary, and back.
 #include <memory>
 
-#include "gyre/data/text/line_ends.h"
+#include "gyre/data/text/line_stream.h"
 #include "gyre/data/tokenizer/piece_notation.h"
 #include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "tools/command_line/messages.h"

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "gyre/core/io/file.h"
 #include "gyre/core/io/json.h"
-#include "gyre/core/io/output_target.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/data/batch/labeled_batch.h"
 #include "gyre/data/text/line_report.h"

@@ -10,7 +10,7 @@
 #include "gyre/core/io/file.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/option_values.h"
-#include "gyre/data/text/line_ends.h"
+#include "gyre/data/text/line_stream.h"
 #include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/checkpoint/run_directory.h"
 #include "gyre/train/log/metrics_log.h"

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "gyre/core/io/file.h"
 #include "gyre/core/io/json.h"
-#include "gyre/core/io/output_target.h"
 #include "gyre/core/option_checks.h"
-#include "gyre/data/text/line_ends.h"
+#include "gyre/data/text/line_stream.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "tools/command_line/option_table.h"
 #include "tools/commands/decoding_run.h"

@@ -4,9 +4,9 @@
 #include <memory>
 #include <utility>
 
-#include "gyre/core/io/output_target.h"
+#include "gyre/core/io/file.h"
 #include "gyre/core/option_checks.h"
-#include "gyre/data/text/line_ends.h"
+#include "gyre/data/text/line_stream.h"
 #include "gyre/models/decode/sampling.h"
 #include "tools/commands/decoding_run.h"
 #include "tools/program.h"

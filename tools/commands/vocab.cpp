@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "gyre/core/io/output_target.h"
+#include "gyre/core/io/file.h"
 #include "gyre/data/text/document_options.h"
 #include "gyre/data/tokenizer/byte_bpe/byte_bpe_training.h"
 #include "gyre/data/tokenizer/byte_vocabulary.h"

@@ -53,7 +53,7 @@ Tensor repeated(const Tensor& row, size_t times) {
 
 // Su et al. 2021, eq. 15: blocks of m (cos t, -sin t; sin t, cos t) with t = position * position_scale * theta of the
 // pair, and ones for the features that are not rotated.
-Tensor textbook_matrix(const Rotary& rotary, const std::vector<double>& frequencies, int32_t position, int64_t dim) {
+Tensor textbook_matrix(const RopeShape& rotary, const std::vector<double>& frequencies, int32_t position, int64_t dim) {
   Tensor matrix = unit_vectors(dim);
   double* r = matrix.data<double>();
   for (int64_t i = 0; i < rotary.dims / 2; ++i) {
@@ -79,7 +79,7 @@ class Inspector {
     found_.positions = positions;
     longest_ = *std::max_element(positions.begin(), positions.end()) + 1;
     Tape tape(kernels, {.record = false});
-    const Rotation rotation = rotation_on(tape);
+    const RopeAngles rotation = rotation_on(tape);
     found_.rotary = rotation.rotary;
     found_.frequencies = rotation.frequencies.value().to_cpu().to_vector<double>();
     // The rounding error of an angle is relative to its size, so the bound grows with the largest angle.
@@ -100,7 +100,7 @@ class Inspector {
     Tensor y, dx;
   };
 
-  Rotation rotation_on(Tape& tape) const { return encoding_->rotation(tape, DType::f64, longest_); }
+  RopeAngles rotation_on(Tape& tape) const { return encoding_->rotation(tape, DType::f64, longest_); }
 
   // Forward of rows x(n, dim) at n positions, and backward of `cotangent`, or of the output if it is undefined.
   Rotated rotate(const Tensor& x, const std::vector<int32_t>& positions, const Tensor& cotangent = {}) const {
@@ -205,7 +205,7 @@ bool RopeInspection::passed() const {
   return std::all_of(checks.begin(), checks.end(), [](const RopeCheck& check) { return check.passed(); });
 }
 
-std::pair<int64_t, int64_t> rotary_pair(const Rotary& rotary, int64_t i) {
+std::pair<int64_t, int64_t> rotary_pair(const RopeShape& rotary, int64_t i) {
   if (rotary.pairs == RotaryPairs::interleaved) return {2 * i, 2 * i + 1};
   return {i, i + rotary.dims / 2};
 }

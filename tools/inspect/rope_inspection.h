@@ -21,7 +21,7 @@ struct RopeCheck {
 };
 
 struct RopeInspection {
-  Rotary rotary;
+  RopeShape rotary;
   std::vector<int32_t> positions;
   std::vector<double> frequencies;           // (dims/2): theta, radians per position
   std::vector<Tensor> matrices, transposes;  // (dim, dim) by position: forward and backward of the unit vectors
@@ -33,9 +33,9 @@ struct RopeInspection {
 };
 
 // The two features of pair i of a head: (2i, 2i+1) if interleaved, else (i, i + dims/2).
-std::pair<int64_t, int64_t> rotary_pair(const Rotary& rotary, int64_t i);
+std::pair<int64_t, int64_t> rotary_pair(const RopeShape& rotary, int64_t i);
 
-using RopeOp = std::function<Var(const Var& x, const Rotation& rotation, const Tensor& positions)>;
+using RopeOp = std::function<Var(const Var& x, const RopeAngles& rotation, const Tensor& positions)>;
 
 // Inspects a head of `dim` features with the rotation that `options` define and random vectors of a fixed seed.
 // Throws if the encoding rejects `options`, and for empty or negative positions. Tests pass an `op` other than Gyre's

@@ -5,7 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "gyre/autograd/module_path.h"
+#include "gyre/autograd/inspect/tape_rows.h"
 #include "gyre/core/io/json.h"
 #include "tools/workload/bench_metrics.h"
 

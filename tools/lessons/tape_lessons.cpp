@@ -16,7 +16,7 @@ Segments one_segment() { return Segments::from_lengths({kTokens}); }
 
 Tensor positions() { return Tensor::from({kTokens}, std::vector<int32_t>{0, 1, 2, 3}); }
 
-Rotation rotation_by(const Var& frequencies) {
+RopeAngles rotation_by(const Var& frequencies) {
   return make_rotation(frequencies, kTokens, {.dims = int(2 * frequencies.shape()[0])});
 }
 
@@ -26,7 +26,7 @@ Var smoothed_loss(Tape&, const Vars& in) {
   return cross_entropy(in[0], Tensor::from({3}, std::vector<int32_t>{1, 4, 0}), {.smoothing = 0.1}).loss;
 }
 
-Var causal_attention(const Vars& in, const Rotation& rotation = {}) {
+Var causal_attention(const Vars& in, const RopeAngles& rotation = {}) {
   AttentionOptions options{.causal = true, .rotation = rotation};
   if (rotation) options.query_positions = options.key_positions = positions();
   return attention(in[0], in[1], in[2], one_segment(), one_segment(), options);
@@ -34,7 +34,7 @@ Var causal_attention(const Vars& in, const Rotation& rotation = {}) {
 
 // The features are softmaxes (Shen et al. 2021). Only those of the numerator are rotated.
 Var rotated_linear_attention(Tape&, const Vars& in) {
-  const Rotation rotation = rotation_by(in[3]);
+  const RopeAngles rotation = rotation_by(in[3]);
   const Var q = head_softmax(in[0], 1), k = head_softmax(in[1], 1);
   const Var numerator = linear_attention_scan(rope(q, rotation, positions()), rope(k, rotation, positions()), in[2],
                                               one_segment(), 1, ScanDirection::before);

@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "gyre/autograd/gradcheck/finite_differences.h"
+#include "gyre/autograd/gradcheck/gradcheck.h"
 #include "gyre/core/io/json.h"
 #include "tools/lessons/lesson_kinds.h"
 #include "tools/page/tape/step_data.h"

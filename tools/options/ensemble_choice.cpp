@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gyre/core/hexadecimal.h"
+#include "gyre/core/number_text.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "tools/options/model_choice.h"

@@ -5,7 +5,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
-#include "gyre/data/text/printable.h"
+#include "gyre/data/text/utf8.h"
 #include "tools/page/assets.h"
 
 namespace gyre {

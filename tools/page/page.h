@@ -25,7 +25,7 @@ std::string make_page(std::string_view page_template, std::string_view title, co
 // the metrics or the weights of a run.
 void write_page(const Path& output, std::string_view page);
 
-// The text with the characters escaped that have a meaning in HTML, made printable (data/text/printable.h).
+// The text with the characters escaped that have a meaning in HTML, made printable (data/text/utf8.h).
 std::string html_text(std::string_view text);
 
 // The JSON without the character <, so that no string of it can end the script element or begin another one.

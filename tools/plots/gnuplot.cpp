@@ -3,7 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "gyre/core/error.h"
-#include "gyre/data/text/printable.h"
+#include "gyre/data/text/utf8.h"
 #include "tools/plots/external_program.h"
 #include "tools/plots/picture_format.h"
 

@@ -12,7 +12,7 @@ namespace gyre {
 // Names and texts reach a script through these functions only. A gnuplot string in single quotes has no escape
 // sequences, but it ends at the end of its line, and gnuplot takes the rest for commands.
 
-// A constant with the text, in which control characters and line ends are printable (data/text/printable.h). "]]>",
+// A constant with the text, in which control characters and line ends are printable (data/text/utf8.h). "]]>",
 // which gnuplot would write into an SVG as it is, and which is an error there, gets a space.
 std::string gnuplot_string(std::string_view text);
 // The same as the label of a tic, which is a format of numbers.

@@ -5,9 +5,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "gyre/core/counted.h"
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
+#include "gyre/core/number_text.h"
 #include "gyre/train/checkpoint/run_directory.h"
 #include "gyre/train/log/metrics_log.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gyre/core/hardware/machine_limits.h"
-#include "gyre/core/kernels/precision.h"
+#include "gyre/core/kernels/arguments.h"
 #include "gyre/core/virtual_gpu/virtual_gpu.h"
 #include "gyre/train/log/progress.h"
 #include "gyre/train/log/stopwatch.h"

@@ -1,6 +1,6 @@
 #include "tools/workload/workload.h"
 
-#include "gyre/core/counted.h"
+#include "gyre/core/number_text.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/random.h"
 #include "gyre/models/encoder_decoder.h"

@@ -5,7 +5,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/data/batch/document_batch.h"
-#include "gyre/data/store/store_part.h"
+#include "gyre/data/store/document_store.h"
 #include "gyre/train/tasks/to_tensor.h"
 
 namespace gyre {

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "gyre/core/kernels/kernels.h"
-#include "gyre/data/store/store_part.h"
+#include "gyre/data/store/document_store.h"
 #include "gyre/models/encoder_only.h"
 
 namespace gyre {

@@ -10,7 +10,7 @@
 #include "gyre/autograd/inspect/tensor_stats.h"
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
-#include "gyre/core/io/safetensors_shards.h"
+#include "gyre/core/io/safetensors.h"
 #include "gyre/core/version.h"
 
 namespace gyre {

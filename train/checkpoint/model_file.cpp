@@ -6,7 +6,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
-#include "gyre/core/io/safetensors_shards.h"
+#include "gyre/core/io/safetensors.h"
 #include "gyre/core/version.h"
 #include "gyre/train/checkpoint/manifest.h"
 #include "gyre/train/checkpoint/run_directory.h"

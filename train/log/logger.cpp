@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "gyre/core/error.h"
-#include "gyre/data/text/printable.h"
+#include "gyre/data/text/utf8.h"
 #include "gyre/train/log/progress.h"
 
 namespace gyre {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "gyre/data/text/code_points.h"
+#include "gyre/data/text/utf8.h"
 
 namespace gyre {
 

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <numbers>
 
-#include "gyre/core/counted.h"
+#include "gyre/core/number_text.h"
 #include "gyre/core/option_checks.h"
 
 namespace gyre {

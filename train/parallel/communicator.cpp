@@ -7,7 +7,7 @@
 #include <exception>
 
 #include "gyre/core/error.h"
-#include "gyre/data/text/printable.h"
+#include "gyre/data/text/utf8.h"
 #include "gyre/train/parallel/launcher.h"
 #include "gyre/train/parallel/mpi_support.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "gyre/core/bfloat16.h"
+#include "gyre/core/float16.h"
 #include "gyre/core/tensor.h"
 
 namespace gyre {

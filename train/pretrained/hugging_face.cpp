@@ -5,9 +5,9 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
-#include "gyre/core/io/safetensors_shards.h"
+#include "gyre/core/io/safetensors.h"
 #include "gyre/core/version.h"
-#include "gyre/data/text/code_points.h"
+#include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/hugging_face_vocabulary.h"
 #include "gyre/data/tokenizer/tokenizer_config.h"
 #include "gyre/models/hugging_face/config.h"

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "gyre/core/error.h"
-#include "gyre/core/hexadecimal.h"
 #include "gyre/core/io/json.h"
+#include "gyre/core/number_text.h"
 #include "gyre/train/pretrained/train_state.h"
 
 namespace gyre {

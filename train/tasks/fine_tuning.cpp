@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "gyre/core/counted.h"
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
+#include "gyre/core/number_text.h"
 #include "gyre/models/hugging_face/config.h"
 #include "gyre/models/modules/linear_attention.h"
 #include "gyre/train/checkpoint/model_file.h"

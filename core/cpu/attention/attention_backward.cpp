@@ -6,7 +6,7 @@
 // dq and dk are rotated back, after the gradient of the angles is computed from them.
 #include <vector>
 
-#include "gyre/core/cpu/attention/factors.h"
+#include "gyre/core/cpu/attention/packed_operand.h"
 #include "gyre/core/cpu/attention/position_terms_backward.h"
 #include "gyre/core/cpu/attention/softmax_lanes.h"
 #include "gyre/core/cpu/cpu_kernels.h"
@@ -15,7 +15,7 @@ namespace gyre::GYRE_CPU_NAMESPACE {
 namespace {
 
 template <class D>
-struct BackwardPass {
+struct BackwardCall {
   using T = Compute<D>;
   Rows<D> dq, dk, dv;    // null where a gradient is not needed
   double* dfrequencies;  // (jobs, pairs); may be null
@@ -25,9 +25,9 @@ struct BackwardPass {
   int64_t group;       // consecutive heads with the same keys and values
   T scale;
   WeightDropout dropout;
-  RowRotation<T> turned_queries, turned_keys;
-  TermTables<T> terms;
-  TermGradients<T> term_gradients;
+  RopeRows<T> turned_queries, turned_keys;
+  PositionTables<T> terms;
+  PositionGradients<T> term_gradients;
 };
 
 template <class D>
@@ -38,13 +38,13 @@ struct BackwardTiles {
   Tile<T> q, dout, dq;                 // (queries, width) of a block
   Tile<T> weights, dweights, dropout;  // (keys, queries)
   Tile<T> lse;                         // (chunks of queries, lanes)
-  TransposedFactors<D> q_transposed, dout_transposed;
-  Factors<D> k_over_features, v_over_features, k_over_keys;
-  Factors<D> q_over_queries, dout_over_queries, weights_over_queries, dweights_over_queries, dweights_over_keys;
-  TermTiles<T> terms;
-  TermGradientTiles<T> term_gradients;
+  TransposedOperand<D> q_transposed, dout_transposed;
+  PackedOperand<D> k_over_features, v_over_features, k_over_keys;
+  PackedOperand<D> q_over_queries, dout_over_queries, weights_over_queries, dweights_over_queries, dweights_over_keys;
+  PositionTiles<T> terms;
+  PositionGradientTiles<T> term_gradients;
 
-  BackwardTiles(TileMemory<T>& memory, const Head& longest, const TermTables<T>& tables)
+  BackwardTiles(TileMemory<T>& memory, const SegmentHead& longest, const PositionTables<T>& tables)
       : k(memory.take(longest.keys, longest.width)),
         v(memory.take(longest.keys, longest.width)),
         dk(memory.take(longest.keys, longest.width)),
@@ -58,14 +58,14 @@ struct BackwardTiles {
         lse(memory.take(2, kLanes<T>)),
         q_transposed(memory, longest.width),
         dout_transposed(memory, longest.width),
-        k_over_features(Factors<D>::for_sums_over_columns(memory, longest.keys, longest.width)),
-        v_over_features(Factors<D>::for_sums_over_columns(memory, longest.keys, longest.width)),
-        k_over_keys(Factors<D>::for_sums_over_rows(memory, longest.keys, longest.width)),
-        q_over_queries(Factors<D>::for_sums_over_rows(memory, kQueryBlock<T>, longest.width)),
-        dout_over_queries(Factors<D>::for_sums_over_rows(memory, kQueryBlock<T>, longest.width)),
-        weights_over_queries(Factors<D>::for_sums_over_columns(memory, longest.keys, kQueryBlock<T>)),
-        dweights_over_queries(Factors<D>::for_sums_over_columns(memory, longest.keys, kQueryBlock<T>)),
-        dweights_over_keys(Factors<D>::for_sums_over_rows(memory, longest.keys, kQueryBlock<T>)),
+        k_over_features(PackedOperand<D>::for_sums_over_columns(memory, longest.keys, longest.width)),
+        v_over_features(PackedOperand<D>::for_sums_over_columns(memory, longest.keys, longest.width)),
+        k_over_keys(PackedOperand<D>::for_sums_over_rows(memory, longest.keys, longest.width)),
+        q_over_queries(PackedOperand<D>::for_sums_over_rows(memory, kQueryBlock<T>, longest.width)),
+        dout_over_queries(PackedOperand<D>::for_sums_over_rows(memory, kQueryBlock<T>, longest.width)),
+        weights_over_queries(PackedOperand<D>::for_sums_over_columns(memory, longest.keys, kQueryBlock<T>)),
+        dweights_over_queries(PackedOperand<D>::for_sums_over_columns(memory, longest.keys, kQueryBlock<T>)),
+        dweights_over_keys(PackedOperand<D>::for_sums_over_rows(memory, longest.keys, kQueryBlock<T>)),
         terms(memory, tables, longest),
         term_gradients(memory, tables, longest) {}
 };
@@ -75,29 +75,29 @@ struct BackwardTiles {
 template <class D>
 struct HeadBackward {
   using T = Compute<D>;
-  const BackwardPass<D>& a;
-  const Head& h;
-  const BackwardTiles<D>& t;
+  const BackwardCall<D>& call;
+  const SegmentHead& head;
+  const BackwardTiles<D>& tiles;
   int64_t job;
   double* dfrequencies;  // (pairs) of this job; may be null
-  HeadTerms<T> terms;
-  HeadTermGradients<T> term_gradients;
+  HeadPositionTerms<T> terms;
+  HeadPositionGradients<T> term_gradients;
 
-  HeadBackward(const BackwardPass<D>& a, const Head& h, const BackwardTiles<D>& t, int64_t job)
-      : a(a),
-        h(h),
-        t(t),
+  HeadBackward(const BackwardCall<D>& call, const SegmentHead& head, const BackwardTiles<D>& tiles, int64_t job)
+      : call(call),
+        head(head),
+        tiles(tiles),
         job(job),
-        dfrequencies(a.dfrequencies ? a.dfrequencies + job * a.turned_queries.rotator.pairs() : nullptr),
-        terms(a.terms, t.terms, h, a.scale),
-        term_gradients{terms, a.term_gradients, t.term_gradients} {}
+        dfrequencies(call.dfrequencies ? call.dfrequencies + job * call.turned_queries.rotator.pairs() : nullptr),
+        terms(call.terms, tiles.terms, head, call.scale),
+        term_gradients{terms, call.term_gradients, tiles.term_gradients} {}
 
-  bool first_of_group() const { return h.index % a.group == 0; }
-  bool last_of_group() const { return (h.index + 1) % a.group == 0; }
+  bool first_of_group() const { return head.index % call.group == 0; }
+  bool last_of_group() const { return (head.index + 1) % call.group == 0; }
 
   // dtheta = dy2 y1 - dy1 y2
-  void add_angle_gradients(const RowRotation<T>& rotation, Tile<T> dy, Tile<T> y, int64_t first_row, int64_t n) const {
-    const Rotator<T>& r = rotation.rotator;
+  void add_angle_gradients(const RopeRows<T>& rotation, Tile<T> dy, Tile<T> y, int64_t first_row, int64_t n) const {
+    const RopePairs<T>& r = rotation.rotator;
     for (int64_t i = 0; i < n; ++i) {
       for (int64_t pair = 0; pair < r.pairs(); ++pair) {
         const int64_t first = r.first_of_pair(pair), second = r.second_of_pair(pair);
@@ -109,42 +109,45 @@ struct HeadBackward {
   }
 
   void load_block(const QueryBlock<T>& block) const {
-    const int64_t row = h.first_query + block.begin;
-    a.turned_queries.pack(t.q, a.q, row, h.feature(), block.count, h.width);
-    copy_rows<T>(t.dout, a.dout.from(row, h.feature()), block.count, 0, h.width);
-    t.q_transposed.load(t.q, block.count, h.width, bool(a.terms.query));
-    t.dout_transposed.load(t.dout, block.count, h.width, bool(a.terms.value));
-    const T* lse = a.lse + h.index * a.query_rows + row;
-    for (int64_t i = 0; i < block.count; ++i) t.lse.data[i] = lse[i];
+    const int64_t row = head.first_query + block.begin;
+    call.turned_queries.pack(tiles.q, call.q, row, head.feature(), block.count, head.width);
+    copy_rows<T>(tiles.dout, call.dout.block(row, head.feature()), block.count, 0, head.width);
+    tiles.q_transposed.load(tiles.q, block.count, head.width, bool(call.terms.query));
+    tiles.dout_transposed.load(tiles.dout, block.count, head.width, bool(call.terms.value));
+    const T* lse = call.lse + head.index * call.query_rows + row;
+    for (int64_t i = 0; i < block.count; ++i) tiles.lse.data[i] = lse[i];
   }
 
   void weigh(const QueryBlock<T>& block) const {
-    if (a.dropout.active()) a.dropout.fill(t.dropout, h, block);
+    if (call.dropout.active()) call.dropout.fill(tiles.dropout, head, block);
     for (int64_t chunk = 0; chunk < block.chunks(); ++chunk) {
-      softmax_lanes_backward<T>(t.weights.vectors(chunk), t.dweights.vectors(chunk),
-                                a.dropout.active() ? t.dropout.vectors(chunk) : nullptr, block.keys_of(chunk), a.scale,
-                                t.lse.vector(chunk, 0));
+      softmax_lanes_backward<T>(tiles.weights.vectors(chunk), tiles.dweights.vectors(chunk),
+                                call.dropout.active() ? tiles.dropout.vectors(chunk) : nullptr, block.keys_of(chunk),
+                                call.scale, tiles.lse.vector(chunk, 0));
     }
   }
 
   // Computes the unscaled scores (into `weights`) and the gradients of the weights (into `dweights`).
   void score(const QueryBlock<T>& block) const {
-    const Tile<Packed<D>> k = rows_from(t.k_over_features.latest(t.k), block.first),
-                          v = rows_from(t.v_over_features.latest(t.v), block.first);
-    const int64_t summed = packed_elements<D>(h.width);
-    multiply<false>(t.weights, k, t.q_transposed.get(), block.keys, block.chunks(), summed, false);
-    multiply<false>(t.dweights, v, t.dout_transposed.get(), block.keys, block.chunks(), summed, false);
-    terms.add_scores(t.weights, t.q_transposed.exact(), t.k, block);
-    terms.add_value_scores(t.dweights, t.dout_transposed.exact(), block);
+    const Tile<Packed<D>> k = rows_from(tiles.k_over_features.packed(tiles.k), block.first),
+                          v = rows_from(tiles.v_over_features.packed(tiles.v), block.first);
+    const int64_t summed = packed_elements<D>(head.width);
+    multiply<false>(tiles.weights, k, tiles.q_transposed.get(), block.keys, block.chunks(), summed, false);
+    multiply<false>(tiles.dweights, v, tiles.dout_transposed.get(), block.keys, block.chunks(), summed, false);
+    terms.add_scores(tiles.weights, tiles.q_transposed.exact(), tiles.k, block);
+    terms.add_value_scores(tiles.dweights, tiles.dout_transposed.exact(), block);
   }
 
   // Adds to dk and dv, or writes them.
   void add_to_keys(const QueryBlock<T>& block, bool add) const {
-    const int64_t features = chunks_of<T>(h.width), n = block.count, keys = block.keys, summed = packed_elements<D>(n);
-    multiply<false>(rows_from(t.dv, block.first), t.weights_over_queries.over_columns(t.weights, keys, n),
-                    t.dout_over_queries.over_rows(t.dout, n, h.width), keys, features, summed, add);
-    multiply<false>(rows_from(t.dk, block.first), t.dweights_over_queries.over_columns(t.dweights, keys, n),
-                    t.q_over_queries.over_rows(t.q, n, h.width), keys, features, summed, add);
+    const int64_t features = chunks_of<T>(head.width), n = block.count, keys = block.keys,
+                  summed = packed_elements<D>(n);
+    multiply<false>(rows_from(tiles.dv, block.first),
+                    tiles.weights_over_queries.pack_for_column_sums(tiles.weights, keys, n),
+                    tiles.dout_over_queries.pack_for_row_sums(tiles.dout, n, head.width), keys, features, summed, add);
+    multiply<false>(rows_from(tiles.dk, block.first),
+                    tiles.dweights_over_queries.pack_for_column_sums(tiles.dweights, keys, n),
+                    tiles.q_over_queries.pack_for_row_sums(tiles.q, n, head.width), keys, features, summed, add);
     if (!add) clear_keys_around(block);
   }
 
@@ -154,48 +157,49 @@ struct HeadBackward {
     score(block);
     weigh(block);
     add_to_keys(block, block.begin > 0 || !first_of_group());  // the first block writes dk and dv, later blocks add
-    multiply<true>(t.dq, t.dweights_over_keys.over_rows(t.dweights, keys, n),
-                   summed_from<D>(t.k_over_keys.latest(t.k), block.first), n, chunks_of<T>(h.width),
+    multiply<true>(tiles.dq, tiles.dweights_over_keys.pack_for_row_sums(tiles.dweights, keys, n),
+                   summed_from<D>(tiles.k_over_keys.packed(tiles.k), block.first), n, chunks_of<T>(head.width),
                    packed_elements<D>(keys), false);
-    term_gradients.add({block, t.dweights, t.weights, t.q, t.dout, t.dq, t.k, t.dk});
+    term_gradients.add({block, tiles.dweights, tiles.weights, tiles.q, tiles.dout, tiles.dq, tiles.k, tiles.dk});
     store_queries(block);
   }
 
   void clear_keys(int64_t begin, int64_t end) const {
-    for (int64_t chunk = 0; chunk < chunks_of<T>(h.width); ++chunk)
-      for (const Tile<T>& tile : {t.dk, t.dv}) std::fill_n(tile.at(begin, chunk), (end - begin) * kLanes<T>, T(0));
+    for (int64_t chunk = 0; chunk < chunks_of<T>(head.width); ++chunk)
+      for (const Tile<T>& tile : {tiles.dk, tiles.dv})
+        std::fill_n(tile.at(begin, chunk), (end - begin) * kLanes<T>, T(0));
   }
   void clear_keys_around(const QueryBlock<T>& block) const {
     clear_keys(0, block.first);
-    clear_keys(block.first + block.keys, h.keys);
+    clear_keys(block.first + block.keys, head.keys);
   }
 
   void store_queries(const QueryBlock<T>& block) const {
-    const int64_t row = h.first_query + block.begin;
-    if (dfrequencies) add_angle_gradients(a.turned_queries, t.dq, t.q, row, block.count);
-    if (a.dq) a.turned_queries.unpack(a.dq, row, h.feature(), t.dq, block.count, h.width);
+    const int64_t row = head.first_query + block.begin;
+    if (dfrequencies) add_angle_gradients(call.turned_queries, tiles.dq, tiles.q, row, block.count);
+    if (call.dq) call.turned_queries.unpack(call.dq, row, head.feature(), tiles.dq, block.count, head.width);
   }
 
   void store_keys() const {
-    if (dfrequencies) add_angle_gradients(a.turned_keys, t.dk, t.k, h.first_key, h.keys);
-    if (a.dk) a.turned_keys.unpack(a.dk, h.first_key, h.key_feature(), t.dk, h.keys, h.width);
-    if (a.dv) copy_rows<T>(a.dv.from(h.first_key, h.key_feature()), t.dv, h.keys, 0, h.width);
+    if (dfrequencies) add_angle_gradients(call.turned_keys, tiles.dk, tiles.k, head.first_key, head.keys);
+    if (call.dk) call.turned_keys.unpack(call.dk, head.first_key, head.key_feature(), tiles.dk, head.keys, head.width);
+    if (call.dv) copy_rows<T>(call.dv.block(head.first_key, head.key_feature()), tiles.dv, head.keys, 0, head.width);
   }
 
   void load_keys() const {
-    a.turned_keys.pack(t.k, a.k, h.first_key, h.key_feature(), h.keys, h.width);
-    copy_rows<T>(t.v, a.v.from(h.first_key, h.key_feature()), h.keys, 0, h.width);
-    t.k_over_features.over_columns(t.k, h.keys, h.width);
-    t.v_over_features.over_columns(t.v, h.keys, h.width);
-    t.k_over_keys.over_rows(t.k, h.keys, h.width);
-    if (h.queries == 0) clear_keys(0, h.keys);
+    call.turned_keys.pack(tiles.k, call.k, head.first_key, head.key_feature(), head.keys, head.width);
+    copy_rows<T>(tiles.v, call.v.block(head.first_key, head.key_feature()), head.keys, 0, head.width);
+    tiles.k_over_features.pack_for_column_sums(tiles.k, head.keys, head.width);
+    tiles.v_over_features.pack_for_column_sums(tiles.v, head.keys, head.width);
+    tiles.k_over_keys.pack_for_row_sums(tiles.k, head.keys, head.width);
+    if (head.queries == 0) clear_keys(0, head.keys);
   }
 
   void run() const {
     if (first_of_group()) load_keys();
     terms.load();
     term_gradients.clear();
-    for_each_query_block<T>(h, [&](const QueryBlock<T>& block) { run_block(block); });
+    for_each_query_block<T>(head, [&](const QueryBlock<T>& block) { run_block(block); });
     if (last_of_group()) store_keys();
     term_gradients.store(job);
   }
@@ -208,33 +212,34 @@ void CpuKernels::attention_backward(const HeadColumns& dq, const HeadColumns& dk
                                     const Tensor& dout, const Tensor& /*out*/, const HeadColumns& q,
                                     const HeadColumns& k, const HeadColumns& v, const Tensor& lse,
                                     const Segments& queries, const Segments& keys, const AttentionShape& shape,
-                                    const AttentionRotation& rotation, const AttentionPositionTerms& terms) {
+                                    const AttentionRope& rotation, const AttentionPositionTerms& terms) {
   dispatch_data_type(dout, [&]<class D>(D) {
     using T = Compute<D>;
     const int64_t pairs = rotation.rotary.dims / 2, width = dout.cols() / shape.heads;
-    const TermTables<T> tables(terms, shape.heads);
+    const PositionTables<T> tables(terms, shape.heads);
     std::vector<double> angle_gradients(dfrequencies ? size_t(queries.count() * shape.heads * pairs) : 0);
-    const BackwardPass<D> a{rows_of<D>(dq),
-                            rows_of<D>(dk),
-                            rows_of<D>(dv),
-                            dfrequencies ? angle_gradients.data() : nullptr,
-                            rows_of<D>({dout}),
-                            rows_of<D>(q),
-                            rows_of<D>(k),
-                            rows_of<D>(v),
-                            lse.data<T>(),
-                            dout.rows(),
-                            shape.group(),
-                            T(shape.scale),
-                            WeightDropout(shape.dropout, k.rows.rows(), queries.longest()),
-                            RowRotation<T>(rotation, rotation.query_positions),
-                            RowRotation<T>(rotation, rotation.key_positions),
-                            tables,
-                            TermGradients<T>(dterms, tables, queries, keys, width, shape)};
-    for_each_head<BackwardTiles<D>>(
-        queries, keys, width, shape, a.group, tables,
-        [&](const Head& h, const BackwardTiles<D>& tiles, int64_t job) { HeadBackward<D>(a, h, tiles, job).run(); });
-    a.term_gradients.reduce();
+    const BackwardCall<D> call{rows_of<D>(dq),
+                               rows_of<D>(dk),
+                               rows_of<D>(dv),
+                               dfrequencies ? angle_gradients.data() : nullptr,
+                               rows_of<D>({dout}),
+                               rows_of<D>(q),
+                               rows_of<D>(k),
+                               rows_of<D>(v),
+                               lse.data<T>(),
+                               dout.rows(),
+                               shape.group(),
+                               T(shape.scale),
+                               WeightDropout(shape.dropout, k.rows.rows(), queries.longest()),
+                               RopeRows<T>(rotation, rotation.query_positions),
+                               RopeRows<T>(rotation, rotation.key_positions),
+                               tables,
+                               PositionGradients<T>(dterms, tables, queries, keys, width, shape)};
+    for_each_head<BackwardTiles<D>>(queries, keys, width, shape, call.group, tables,
+                                    [&](const SegmentHead& head, const BackwardTiles<D>& tiles, int64_t job) {
+                                      HeadBackward<D>(call, head, tiles, job).run();
+                                    });
+    call.term_gradients.reduce();
     for (int64_t pair = 0; pair < (dfrequencies ? pairs : 0); ++pair) {
       double sum = 0;
       for (size_t i = size_t(pair); i < angle_gradients.size(); i += size_t(pairs)) sum += angle_gradients[i];

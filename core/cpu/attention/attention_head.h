@@ -11,7 +11,7 @@
 #include "gyre/core/cpu/philox_block.h"
 #include "gyre/core/cpu/rotation.h"
 #include "gyre/core/memory.h"
-#include "gyre/core/thread_failure.h"
+#include "gyre/core/parallel_for.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
@@ -21,7 +21,7 @@ template <class T>
 constexpr int64_t kQueryBlock = 2 * kLanes<T>;
 
 // One head of one segment: its rows and columns, and its mask.
-struct Head {
+struct SegmentHead {
   int64_t index, key_head;       // head of the queries, and of the keys and values
   int64_t width;                 // features per head
   int64_t first_query, queries;  // rows
@@ -36,8 +36,8 @@ struct Head {
   int64_t seen_to(int64_t query) const { return std::clamp<int64_t>(position(query) + ahead + 1, 0, keys); }
 };
 
-inline Head head_of(const Segments& queries, const Segments& keys, int s, int64_t index, int64_t width,
-                    const AttentionShape& shape) {
+inline SegmentHead head_of(const Segments& queries, const Segments& keys, int s, int64_t index, int64_t width,
+                           const AttentionShape& shape) {
   return {index,
           index / shape.group(),
           width,
@@ -58,7 +58,7 @@ struct QueryBlock {
   int64_t keys;              // number of keys up to the last one that a query sees, rounded up to even if possible
   VisibleKeys<T> by_chunk0;  // keys visible to the lanes of the first chunk
 
-  QueryBlock(const Head& h, int64_t begin, int64_t count)
+  QueryBlock(const SegmentHead& h, int64_t begin, int64_t count)
       : begin(begin),
         count(count),
         position(h.position(begin)),
@@ -81,7 +81,7 @@ struct QueryBlock {
 
 // Calls f(block) for each block of queries of the head, in order.
 template <class T, class F>
-void for_each_query_block(const Head& h, const F& f) {
+void for_each_query_block(const SegmentHead& h, const F& f) {
   for (int64_t begin = 0; begin < h.queries; begin += kQueryBlock<T>)
     f(QueryBlock<T>(h, begin, std::min(kQueryBlock<T>, h.queries - begin)));
 }
@@ -130,7 +130,7 @@ class WeightDropout {
   bool active() const { return mask_.rate > 0; }
 
   template <class T>
-  void fill(Tile<T> factors, const Head& h, const QueryBlock<T>& block) const {
+  void fill(Tile<T> factors, const SegmentHead& h, const QueryBlock<T>& block) const {
     const int64_t chunks = block.chunks();
     const int64_t first = (h.index * key_rows_ + h.first_key + block.first) * run_ + block.begin;
     if (chunks == 1 && run_ == kLanes<T>) {  // short segments: the random numbers of all keys are contiguous
@@ -180,7 +180,7 @@ void for_each_head(const Segments& queries, const Segments& keys, int64_t width,
 #pragma omp parallel if (jobs * work > 262144)
   {
     static thread_local TileMemory<T> memory;
-    const Head longest{0, 0, width, 0, longest_queries, 0, longest_keys, shape.window, shape.window};
+    const SegmentHead longest{0, 0, width, 0, longest_queries, 0, longest_keys, shape.window, shape.window};
     std::optional<Tiles> tiles;
     failure.guard([&] { tiles.emplace(memory.template lay_out<Tiles>(longest, size_inputs)); });
 #pragma omp for schedule(dynamic, chunk)

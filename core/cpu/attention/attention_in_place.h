@@ -43,7 +43,7 @@ struct QueryMemory {
 
 // Relative-position terms of one query.
 template <class T>
-struct InPlaceTerms {
+struct InPlacePositionTerms {
   const T* scores = nullptr;  // added to the score of each token, times log2(e)
   Rows<T> values = {};        // added to the value of each token
 };
@@ -59,7 +59,7 @@ struct QueryInPlace {
   const Key& key;
   const Value& value;
   QueryMemory<T> memory;
-  InPlaceTerms<T> terms;
+  InPlacePositionTerms<T> terms;
 
   // out = softmax(scale q . keys) values. Returns the log-sum-exp of the scores.
   T attend(D* out, const D* q, T scale) const {
@@ -144,7 +144,7 @@ struct QueryInPlace {
 template <class D, class Key, class Value>
 Compute<D> attend_in_place(D* out, const D* q, int64_t width, int64_t tokens, Compute<D> scale, const Key& key,
                            const Value& value, QueryMemory<Compute<D>> memory,
-                           const InPlaceTerms<Compute<D>>& terms = {}) {
+                           const InPlacePositionTerms<Compute<D>>& terms = {}) {
   return QueryInPlace<D, Key, Value>{width, tokens, key, value, memory, terms}.attend(out, q, scale);
 }
 

@@ -8,7 +8,7 @@
 #include "gyre/core/cpu/attention/position_terms.h"
 #include "gyre/core/cpu/cpu_kernels.h"
 #include "gyre/core/cpu/parallel.h"
-#include "gyre/core/thread_failure.h"
+#include "gyre/core/parallel_for.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 namespace {
@@ -36,14 +36,14 @@ struct StepMemory {
 
 // Relative-position terms of one head of the last query, whose position is after all other tokens.
 template <class D>
-struct StepTerms {
+struct StepPositionTerms {
   using T = Compute<D>;
-  const TermTables<T>& tables;
+  const PositionTables<T>& tables;
   int64_t head, width, length;
 
   // A view of a table in which row t belongs to token t.
   Rows<T> rows(const Rows<T>& table) const {
-    return table.from(tables.zero_offset - (length - 1), table.stride == width ? 0 : head * width);
+    return table.block(tables.zero_offset - (length - 1), table.stride == width ? 0 : head * width);
   }
   // The term of the score of token t, times log2(e).
   T score(int64_t t, const D* q, const D* k, T scale) const {
@@ -59,7 +59,7 @@ struct StepTerms {
     return sum * T(std::numbers::log2e);
   }
   // The rows of the value table from token t on.
-  Rows<T> values(int64_t t) const { return tables.value ? rows(tables.value).from(t, 0) : Rows<T>{}; }
+  Rows<T> values(int64_t t) const { return tables.value ? rows(tables.value).block(t, 0) : Rows<T>{}; }
 };
 
 }  // namespace
@@ -69,7 +69,7 @@ void CpuKernels::decode_attention(const Tensor& out, const std::vector<Tensor>& 
   dispatch_data_type(out, [&]<class D>(D) {
     using T = Compute<D>;
     const int64_t d = out.cols(), width = d / shape.heads, length = int64_t(steps.size());
-    const TermTables<T> tables(terms, shape.heads);
+    const PositionTables<T> tables(terms, shape.heads);
     const D* queries = steps.back().data<D>();
     const int64_t first = std::max<int64_t>(0, length - 1 - shape.window);  // first visible token
     ThreadFailure failure;
@@ -90,7 +90,7 @@ void CpuKernels::decode_attention(const Tensor& out, const std::vector<Tensor>& 
         const D* q = queries + row * 3 * d + feature;
         const auto key = [&](int64_t t) { return m.tokens[size_t(first + t)] + d + feature; };
         const auto value = [&](int64_t t) { return m.tokens[size_t(first + t)] + 2 * d + feature; };
-        const StepTerms<D> added{tables, head, width, length};
+        const StepPositionTerms<D> added{tables, head, width, length};
         for (int64_t t = 0; tables.any() && first + t < length; ++t)
           m.term_scores[size_t(t)] = added.score(first + t, q, key(t), T(shape.scale));
         attend_in_place<D>(out.data<D>() + row * d + feature, q, width, length - first, T(shape.scale), key, value,

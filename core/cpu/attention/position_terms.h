@@ -1,5 +1,5 @@
 // Relative-position terms of the scores and values of one head (AttentionPositionTerms in
-// core/kernels/attention_arguments.h). A block of queries is multiplied by a table of distances in one matrix product,
+// core/kernels/arguments.h). A block of queries is multiplied by a table of distances in one matrix product,
 // over the band of distances between the block and its keys. A relative shift (relative_shift.h) turns the band into
 // scores:
 //   band(t, i) = table[t] . q_i;  scores(j, i) += band(j - i, i)
@@ -14,12 +14,12 @@ namespace gyre::GYRE_CPU_NAMESPACE {
 
 // The tables of a call. The data of an absent table is null.
 template <class T>
-struct TermTables {
+struct PositionTables {
   Rows<T> bias, query, key, value;
   Rows<T> pos_queries, pos_keys;
   int64_t zero_offset, pos_width;
 
-  TermTables(const AttentionPositionTerms& terms, int64_t heads)
+  PositionTables(const AttentionPositionTerms& terms, int64_t heads)
       : bias(rows_of<T>({terms.bias})),
         query(rows_of<T>({terms.query_table})),
         key(rows_of<T>({terms.key_table})),
@@ -42,7 +42,7 @@ struct DistanceRange {
   int64_t mirrored_origin;  // row of distance 0 in mirrored tiles, where rows are in order of descending distance
   int64_t mirrored_rows;    // whole chunks
 
-  DistanceRange(const Head& h)
+  DistanceRange(const SegmentHead& h)
       : low(-std::min(h.keys - 1, h.back)),
         high(std::min(h.queries - 1, h.ahead)),
         origin(h.keys + kQueryBlock<T> - 2),
@@ -62,7 +62,7 @@ struct DistanceRange {
 
 // Workspace for the terms of any head of a call.
 template <class T>
-struct TermTiles {
+struct PositionTiles {
   Tile<T> query, value;                                   // (distances, width)
   Tile<T> key, key_transposed;                            // (mirrored distances, width) and its transpose
   Tile<T> pos_keys, pos_queries, pos_queries_transposed;  // (keys, pos_width); (queries, pos_width) of a block
@@ -70,7 +70,7 @@ struct TermTiles {
   Tile<T> band;                                           // (distances, queries)
   Tile<T> diagonal_block;                                 // (one chunk of keys, queries + one chunk)
 
-  TermTiles(TileMemory<T>& memory, const TermTables<T>& tables, const Head& longest) {
+  PositionTiles(TileMemory<T>& memory, const PositionTables<T>& tables, const SegmentHead& longest) {
     constexpr int64_t lanes = kLanes<T>, block = kQueryBlock<T>;
     const DistanceRange<T> range(longest);
     const int64_t width = longest.width, pos_width = tables.pos_width;
@@ -92,16 +92,16 @@ struct TermTiles {
 
 // The terms of one head of one segment.
 template <class T>
-struct HeadTerms {
+struct HeadPositionTerms {
   using Vector = typename Tile<T>::Vector;
 
-  const TermTables<T>& tables;
-  const TermTiles<T>& t;
-  const Head& h;
+  const PositionTables<T>& tables;
+  const PositionTiles<T>& t;
+  const SegmentHead& h;
   T scale;
   DistanceRange<T> range;
 
-  HeadTerms(const TermTables<T>& tables, const TermTiles<T>& tiles, const Head& head, T scale)
+  HeadPositionTerms(const PositionTables<T>& tables, const PositionTiles<T>& tiles, const SegmentHead& head, T scale)
       : tables(tables), t(tiles), h(head), scale(scale), range(head) {}
 
   // Loads the tables into tiles. Called before the first block.
@@ -112,7 +112,7 @@ struct HeadTerms {
     if (tables.key) load_mirrored_table();
     if (tables.bias) load_bias();
     if (tables.pos_keys)
-      copy_rows<T>(t.pos_keys, tables.pos_keys.from(0, h.index * tables.pos_width), h.keys, 0, tables.pos_width);
+      copy_rows<T>(t.pos_keys, tables.pos_keys.block(0, h.index * tables.pos_width), h.keys, 0, tables.pos_width);
   }
 
   // Adds the terms to scores(keys, queries) of a block, before they are multiplied by `scale`. k: all keys of the head.
@@ -171,13 +171,13 @@ struct HeadTerms {
   void load_table(Tile<T> tile, const Rows<T>& table) const {
     const int64_t first = range.origin + range.low, end = range.origin + range.high + 1;
     clear_rows(tile, 0, first, h.width);
-    copy_rows<T>(rows_from(tile, first), table.from(tables.zero_offset + range.low, first_column(table)), range.count(),
-                 0, h.width);
+    copy_rows<T>(rows_from(tile, first), table.block(tables.zero_offset + range.low, first_column(table)),
+                 range.count(), 0, h.width);
     clear_rows(tile, end, range.rows, h.width);
   }
 
   void load_mirrored_table() const {
-    const Rows<T> last = tables.key.from(tables.zero_offset + range.high, first_column(tables.key));
+    const Rows<T> last = tables.key.block(tables.zero_offset + range.high, first_column(tables.key));
     const int64_t first = range.mirrored_origin - range.high, end = first + range.count();
     clear_rows(t.key, 0, first, h.width);
     copy_rows<T>(rows_from(t.key, first), Rows<T>{last.data, -last.stride}, range.count(), 0, h.width);
@@ -225,7 +225,7 @@ struct HeadTerms {
     const int64_t width = tables.pos_width;
     const int64_t before = std::clamp<int64_t>(-block.position, 0, block.count);  // queries at negative positions
     clear_rows(t.pos_queries, 0, before, width);
-    copy_rows<T>(rows_from(t.pos_queries, before), tables.pos_queries.from(block.position + before, h.index * width),
+    copy_rows<T>(rows_from(t.pos_queries, before), tables.pos_queries.block(block.position + before, h.index * width),
                  block.count - before, 0, width);
     transpose_tile(t.pos_queries_transposed, t.pos_queries, block.count, width);
     multiply<false>(scores, rows_from(t.pos_keys, block.first), t.pos_queries_transposed, block.keys, block.chunks(),

@@ -69,13 +69,13 @@ class TablePartials {
 
 // The gradients of all tables of a call.
 template <class T>
-struct TermGradients {
+struct PositionGradients {
   TablePartials<T> bias, query, key, value, pos_queries, pos_keys;
 
-  TermGradients(const AttentionPositionTerms& requested, const TermTables<T>& tables, const Segments& queries,
-                const Segments& keys, int64_t width, const AttentionShape& shape)
-      : TermGradients(requested, tables, shape.heads, width, distances(tables, queries, keys, shape), positions(keys)) {
-  }
+  PositionGradients(const AttentionPositionTerms& requested, const PositionTables<T>& tables, const Segments& queries,
+                    const Segments& keys, int64_t width, const AttentionShape& shape)
+      : PositionGradients(requested, tables, shape.heads, width, distances(tables, queries, keys, shape),
+                          positions(keys)) {}
 
   void reduce() const {
     for (const auto* table : {&bias, &query, &key, &value, &pos_queries, &pos_keys}) table->reduce();
@@ -84,8 +84,8 @@ struct TermGradients {
  private:
   using Used = std::vector<typename TablePartials<T>::TableRows>;
 
-  TermGradients(const AttentionPositionTerms& requested, const TermTables<T>& tables, int64_t heads, int64_t width,
-                const Used& distances, const Used& positions)
+  PositionGradients(const AttentionPositionTerms& requested, const PositionTables<T>& tables, int64_t heads,
+                    int64_t width, const Used& distances, const Used& positions)
       : bias(requested.bias, heads, 1, distances),
         query(requested.query_table, heads, width, distances),
         key(requested.key_table, heads, width, distances),
@@ -93,11 +93,11 @@ struct TermGradients {
         pos_queries(requested.pos_queries, heads, tables.pos_width, positions),
         pos_keys(requested.pos_keys, heads, tables.pos_width, positions) {}
 
-  static Used distances(const TermTables<T>& tables, const Segments& queries, const Segments& keys,
+  static Used distances(const PositionTables<T>& tables, const Segments& queries, const Segments& keys,
                         const AttentionShape& shape) {
     Used used;
     for (int s = 0; s < queries.count(); ++s) {
-      const Head h = head_of(queries, keys, s, 0, 1, shape);
+      const SegmentHead h = head_of(queries, keys, s, 0, 1, shape);
       const DistanceRange<T> range(h);
       used.push_back({tables.zero_offset + range.low, h.queries > 0 && h.keys > 0 ? range.count() : 0});
     }
@@ -112,13 +112,13 @@ struct TermGradients {
 
 // Workspace for the gradients of any head of a call.
 template <class T>
-struct TermGradientTiles {
+struct PositionGradientTiles {
   Tile<T> query, value, key;      // tiles with the layout of those of the tables
   Tile<T> pos_queries, pos_keys;  // (keys, pos_width)
   Tile<T> block_pos_queries;      // (queries, pos_width) of a block
   Tile<T> bias;                   // (distances, lanes): one sum per lane
 
-  TermGradientTiles(TileMemory<T>& memory, const TermTables<T>& tables, const Head& longest) {
+  PositionGradientTiles(TileMemory<T>& memory, const PositionTables<T>& tables, const SegmentHead& longest) {
     const DistanceRange<T> range(longest);
     if (tables.query) query = memory.take(range.rows, longest.width);
     if (tables.value) value = memory.take(range.rows, longest.width);
@@ -133,10 +133,10 @@ struct TermGradientTiles {
 
 // The gradients of one head of one segment.
 template <class T>
-struct HeadTermGradients {
-  const HeadTerms<T>& terms;
-  const TermGradients<T>& requested;
-  const TermGradientTiles<T>& d;
+struct HeadPositionGradients {
+  const HeadPositionTerms<T>& terms;
+  const PositionGradients<T>& requested;
+  const PositionGradientTiles<T>& d;
 
   // Inputs and results of a block of queries: dx and weights are (keys, queries).
   struct Block {
@@ -181,7 +181,7 @@ struct HeadTermGradients {
     if (requested.query) copy_rows<T>(requested.query.of_job(job), rows_from(d.query, first), count, 0, width);
     if (requested.value) copy_rows<T>(requested.value.of_job(job), rows_from(d.value, first), count, 0, width);
     if (requested.key) {
-      const Rows<T> to = requested.key.of_job(job).from(count - 1, 0);
+      const Rows<T> to = requested.key.of_job(job).block(count - 1, 0);
       copy_rows<T>(Rows<T>{to.data, -to.stride}, rows_from(d.key, range.mirrored_origin - range.high), count, 0, width);
     }
     if (requested.bias) store_bias(requested.bias.of_job(job));

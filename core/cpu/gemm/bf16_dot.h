@@ -8,9 +8,9 @@
 #include <cmath>
 #include <cstdint>
 
-#include "gyre/core/bfloat16.h"
 #include "gyre/core/cpu/gemm/bf16_dot_arm.h"
 #include "gyre/core/cpu/vector_type.h"
+#include "gyre/core/float16.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 

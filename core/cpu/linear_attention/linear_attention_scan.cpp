@@ -27,7 +27,7 @@ struct Operand {
     }
     dispatch_data_type(rows, [&]<class D>(D) {
       if constexpr (std::is_same_v<Compute<D>, T>)
-        copy_rows<T>(to, rows_of<D>({rows}).from(first, head * width), n, 0, width);
+        copy_rows<T>(to, rows_of<D>({rows}).block(first, head * width), n, 0, width);
     });
   }
 };
@@ -111,7 +111,7 @@ struct HeadScan {
   void store(int64_t begin, int64_t n) const {
     dispatch_data_type(a.out, [&]<class D>(D) {
       if constexpr (std::is_same_v<Compute<D>, T>)
-        copy_rows<T>(rows_of<D>({a.out}).from(first + begin, head * a.width()), t.out, n, 0, a.width());
+        copy_rows<T>(rows_of<D>({a.out}).block(first + begin, head * a.width()), t.out, n, 0, a.width());
     });
   }
 

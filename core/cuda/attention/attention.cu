@@ -6,10 +6,10 @@
 
 namespace gyre::cuda {
 
-HeadColumns rotated_copy(Kernels& kernels, const HeadColumns& x, const Tensor& positions,
-                         const AttentionRotation& rotation, int heads, int64_t width) {
+HeadColumns rotated_copy(Kernels& kernels, const HeadColumns& x, const Tensor& positions, const AttentionRope& rotation,
+                         int heads, int64_t width) {
   const HeadColumns copy{Tensor::empty({x.rows.rows(), heads * width}, x.rows.dtype(), x.rows.device())};
-  Rotary rotary = rotation.rotary;
+  RopeShape rotary = rotation.rotary;
   rotary.heads = heads;
   kernels.rope(copy, x, positions, rotation.angles, rotary, width, false);
   return copy;
@@ -17,7 +17,7 @@ HeadColumns rotated_copy(Kernels& kernels, const HeadColumns& x, const Tensor& p
 
 void CudaKernels::attention(const Tensor& out, const Tensor& lse, const HeadColumns& q, const HeadColumns& k,
                             const HeadColumns& v, const Segments& queries, const Segments& keys,
-                            const AttentionShape& shape, const AttentionRotation& rotation,
+                            const AttentionShape& shape, const AttentionRope& rotation,
                             const AttentionPositionTerms& terms) {
   const int64_t width = out.cols() / shape.heads;
   require(width <= kWidestHead, "[cuda attention] expected heads of at most ", kWidestHead, " features, got ", width);
@@ -31,7 +31,7 @@ void CudaKernels::attention(const Tensor& out, const Tensor& lse, const HeadColu
     };
     const HeadColumns rotated_q = rotated(q, rotation.query_positions, shape.heads);
     const HeadColumns rotated_k = rotated(k, rotation.key_positions, shape.key_heads());
-    const AttentionRotation left = first ? AttentionRotation() : rotation;
+    const AttentionRope left = first ? AttentionRope() : rotation;
     const AttentionForward<D> a{rows_of<D>({out}),
                                 data_or_null<T>(lse),
                                 out.rows(),

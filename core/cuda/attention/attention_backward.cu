@@ -16,7 +16,7 @@ constexpr int kThreads = 256;
 // dy was computed from.
 template <class D>
 __global__ __launch_bounds__(kThreads) void add_frequency_gradients(Compute<D>* dfrequencies, Rows<Compute<D>> dy,
-                                                                    Rows<D> x, RowRotation<Compute<D>> row_rotation,
+                                                                    Rows<D> x, RopeRows<Compute<D>> row_rotation,
                                                                     double position_scale, bool rounded, int64_t rows,
                                                                     int heads, int group, int width) {
   __shared__ double scratch[kWarp];
@@ -41,8 +41,8 @@ void CudaKernels::attention_backward(const HeadColumns& dq, const HeadColumns& d
                                      const Tensor& dfrequencies, const AttentionPositionTerms& dterms,
                                      const Tensor& dout, const Tensor& out, const HeadColumns& q, const HeadColumns& k,
                                      const HeadColumns& v, const Tensor& lse, const Segments& queries,
-                                     const Segments& keys, const AttentionShape& shape,
-                                     const AttentionRotation& rotation, const AttentionPositionTerms& terms) {
+                                     const Segments& keys, const AttentionShape& shape, const AttentionRope& rotation,
+                                     const AttentionPositionTerms& terms) {
   const int64_t width = dout.cols() / shape.heads;
   require(width <= kWidestHead, "[cuda attention] expected heads of at most ", kWidestHead, " features, got ", width);
   const DType exact = statistics_dtype(dout.dtype());
@@ -88,7 +88,7 @@ void CudaKernels::attention_backward(const HeadColumns& dq, const HeadColumns& d
     if (grouped && dv.rows) add_groups<D>(context_, dv, exact_dv.rows, {}, shape);
     if (!dfrequencies) return;
     const bool rounded = runs_on_tensor_cores<D>(width, device_terms);
-    const auto add = [&](const Rows<T>& dy, const Rows<D>& x, const RowRotation<T>& row_rotation, int64_t rows,
+    const auto add = [&](const Rows<T>& dy, const Rows<D>& x, const RopeRows<T>& row_rotation, int64_t rows,
                          int group) {
       launch(add_frequency_gradients<D>, dim3(unsigned(dfrequencies.size())), dim3(kThreads), 0, context_.stream(),
              dfrequencies.data<T>(), dy, x, row_rotation, rotation.rotary.position_scale, rounded, rows, shape.heads,

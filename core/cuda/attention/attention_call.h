@@ -5,11 +5,67 @@
 #include <algorithm>
 #include <numbers>
 
-#include "gyre/core/cuda/attention/position_terms.h"
 #include "gyre/core/cuda/dispatch.h"
 #include "gyre/core/cuda/runtime/context.h"
 
 namespace gyre::cuda {
+
+// Relative-position terms of attention (AttentionPositionTerms) and the window, in the form that device code reads.
+
+// A table with one row per distance or position. Each head has separate columns, or all heads share the same ones.
+template <class T>
+struct HeadTable {
+  const T* data = nullptr;
+  int64_t rows = 0, stride = 0, step = 0;  // stride from row to row, step from head to head
+
+  HeadTable() = default;
+  HeadTable(const Tensor& table, int64_t width) {
+    if (!table) return;
+    data = table.data<T>();
+    rows = table.rows();
+    stride = table.cols();
+    step = stride == width ? 0 : width;
+  }
+  __host__ __device__ explicit operator bool() const { return data; }
+  // Null if the table has no such row.
+  __device__ const T* row(int64_t index, int head) const {
+    return index >= 0 && index < rows ? data + index * stride + head * step : nullptr;
+  }
+};
+
+template <class T>
+struct DevicePositionTerms {
+  static constexpr int kUnlimited = 1 << 29;  // longer than any segment
+
+  HeadTable<T> bias, query, key, value;  // one row per distance
+  HeadTable<T> pos_queries, pos_keys;    // one row per position
+  int zero_offset = 0, pos_width = 0, window = kUnlimited;
+  bool active = false;  // whether there is a term, or the window is shorter than a segment
+
+  DevicePositionTerms() = default;
+  // `longest`: length of the longest segment of queries and keys.
+  DevicePositionTerms(const AttentionPositionTerms& terms, const AttentionShape& shape, int64_t width, int longest)
+      : bias(terms.bias, 1),
+        query(terms.query_table, width),
+        key(terms.key_table, width),
+        value(terms.value_table, width),
+        zero_offset(int(terms.zero_offset)),
+        window(int(std::min<int64_t>(shape.window, kUnlimited))),
+        active(terms || shape.window < longest - 1) {
+    if (!terms.pos_queries) return;
+    pos_width = int(terms.pos_queries.cols() / shape.heads);
+    pos_queries = {terms.pos_queries, pos_width};
+    pos_keys = {terms.pos_keys, pos_width};
+  }
+  __host__ __device__ explicit operator bool() const { return active; }
+  // True if there are tables of vectors, not only a bias.
+  bool has_vectors() const { return query || key || value || pos_queries; }
+
+  __device__ T bias_of(int64_t distance, int head) const {
+    const T* row = bias.row(zero_offset + distance, head);
+    return row ? *row : T(0);
+  }
+};
 
 // Work item: a tile of rows of one segment, and the segment of the other side. The rows are queries and the others
 // keys, or vice versa.
@@ -70,7 +126,7 @@ struct StripWork {
 
 // Rotation of rows by their positions, feature by feature (Kernels::rope).
 template <class T>
-struct RowRotation {
+struct RopeRows {
   const T* angles = nullptr;
   const int32_t* positions = nullptr;  // null: no rotation
   int dims = 0;
@@ -100,7 +156,7 @@ struct RowRotation {
 };
 
 template <class T>
-RowRotation<T> make_row_rotation(Context& context, const AttentionRotation& rotation, const Tensor& positions) {
+RopeRows<T> make_row_rotation(Context& context, const AttentionRope& rotation, const Tensor& positions) {
   if (!rotation.angles) return {};
   return {rotation.angles.data<T>(), context.ids(positions), rotation.rotary.dims,
           rotation.rotary.pairs == RotaryPairs::interleaved};
@@ -150,7 +206,7 @@ struct AttentionForward {
   T* lse;  // may be null
   int64_t query_rows;
   Rows<D> q, k, v;
-  RowRotation<T> query_rotation, key_rotation;
+  RopeRows<T> query_rotation, key_rotation;
   Scoring<T> scoring;
 };
 
@@ -172,7 +228,7 @@ struct AttentionBackward {
   const T* lse;
   T* sums;  // (heads, query rows): D of each query, written by the kernel over queries
   int64_t query_rows;
-  RowRotation<T> query_rotation, key_rotation;
+  RopeRows<T> query_rotation, key_rotation;
   Scoring<T> scoring;
 };
 
@@ -212,19 +268,19 @@ bool runs_on_tensor_cores(int64_t width, const DevicePositionTerms<Compute<D>>& 
 // True if queries and keys are to be rotated once, before the attention kernels: when those have tiles of long
 // segments, which several blocks load.
 template <class D>
-bool rotates_first(const AttentionRotation& rotation, int64_t width,
-                   const DevicePositionTerms<Compute<D>>& device_terms, const Segments& queries, const Segments& keys) {
+bool rotates_first(const AttentionRope& rotation, int64_t width, const DevicePositionTerms<Compute<D>>& device_terms,
+                   const Segments& queries, const Segments& keys) {
   return rotation.angles && runs_on_tensor_cores<D>(width, device_terms) &&
          std::max(queries.longest(), keys.longest()) > kTileRows;
 }
 // A rotated copy of queries or keys, which have `heads` heads of this width.
-HeadColumns rotated_copy(Kernels& kernels, const HeadColumns& x, const Tensor& positions,
-                         const AttentionRotation& rotation, int heads, int64_t width);
+HeadColumns rotated_copy(Kernels& kernels, const HeadColumns& x, const Tensor& positions, const AttentionRope& rotation,
+                         int heads, int64_t width);
 
 // dx, the gradient of keys or values: the sums of the exact gradients (rows, heads * width) over the heads of each
 // group, rotated back.
 template <class D>
-void add_groups(Context& context, const HeadColumns& dx, const Tensor& exact, const RowRotation<Compute<D>>& rotation,
+void add_groups(Context& context, const HeadColumns& dx, const Tensor& exact, const RopeRows<Compute<D>>& rotation,
                 const AttentionShape& shape);
 
 // Runs the tensor-core kernels if they support the call, otherwise the plain kernels.

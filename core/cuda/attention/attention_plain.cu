@@ -51,7 +51,7 @@ __global__ __launch_bounds__(kPlainThreads, kPlainBlocks<Chunks>) void plain_for
     const int keys = min(tile, seen - j0);
     __syncthreads();  // the previous keys have been read
     load_plain(k, a.k, s.key_feature(head), int64_t(w.first_other) + j0, keys, s.width, a.key_rotation);
-    load_plain(v, a.v, s.key_feature(head), int64_t(w.first_other) + j0, keys, s.width, RowRotation<T>{});
+    load_plain(v, a.v, s.key_feature(head), int64_t(w.first_other) + j0, keys, s.width, RopeRows<T>{});
     __syncthreads();
     T weights[kOwnRows<T>];
     plain_scores(weights, q, k);
@@ -76,7 +76,7 @@ __global__ __launch_bounds__(kPlainThreads, kPlainBlocks<Chunks>) void plain_for
     }
   }
   __syncthreads();
-  store_plain(GradientRows<D>{a.out, {}}, feature, first, count, s.width, softmax.out, q, RowRotation<T>{});
+  store_plain(GradientRows<D>{a.out, {}}, feature, first, count, s.width, softmax.out, q, RopeRows<T>{});
 }
 
 template <class D, int Chunks, class Terms>
@@ -96,9 +96,9 @@ void run_plain(Context& context, const AttentionForward<D>& a, const DevicePosit
   const WorkList work = attention_work(context, queries, keys, kPlainTile<T>, SegmentFilter::all);
   with_plain_chunks(a.scoring.width, [&]<int Chunks>(std::integral_constant<int, Chunks>) {
     if (device_terms) {
-      run<D, Chunks, PlainTerms<T, PairAxis::query>>(context, a, work, device_terms);
+      run<D, Chunks, PlainPositionTerms<T, PairAxis::query>>(context, a, work, device_terms);
     } else {
-      run<D, Chunks, NoTerms<T, PairAxis::query>>(context, a, work, device_terms);
+      run<D, Chunks, NoPositionTerms<T, PairAxis::query>>(context, a, work, device_terms);
     }
   });
 }

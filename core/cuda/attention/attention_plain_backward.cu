@@ -38,7 +38,7 @@ __global__ __launch_bounds__(kPlainThreads,
   const auto q = plain_tile<T>(0, s.width), dout = plain_tile<T>(1, s.width);
   const auto k = plain_tile<T>(2, s.width), v = plain_tile<T>(3, s.width);
   load_plain(q, a.q, feature, first, count, s.width, a.query_rotation);
-  load_plain(dout, a.dout, feature, first, count, s.width, RowRotation<T>{});
+  load_plain(dout, a.dout, feature, first, count, s.width, RopeRows<T>{});
   T sums[kOwnRows<T>] = {}, dq[kOwnRows<T>][Chunks] = {};
   TilePair<T> tiles{plain_tile<T>(4, s.width).data, head, s.width, w.count, w.count_other, w.begin};
   const int seen = terms.end_key(s, tiles, w.begin + count - 1);
@@ -51,7 +51,7 @@ __global__ __launch_bounds__(kPlainThreads,
       const int keys = min(tile, seen - j0);
       __syncthreads();  // the previous keys have been read
       load_plain(k, a.k, s.key_feature(head), int64_t(w.first_other) + j0, keys, s.width, a.key_rotation);
-      load_plain(v, a.v, s.key_feature(head), int64_t(w.first_other) + j0, keys, s.width, RowRotation<T>{});
+      load_plain(v, a.v, s.key_feature(head), int64_t(w.first_other) + j0, keys, s.width, RopeRows<T>{});
       __syncthreads();
       T scores[kOwnRows<T>], dweights[kOwnRows<T>];
       plain_scores(scores, q, k);
@@ -93,7 +93,7 @@ __global__ __launch_bounds__(kPlainThreads, kPlainBlocks<Chunks>) void plain_bac
   const auto k = plain_tile<T>(0, s.width), v = plain_tile<T>(1, s.width);
   const auto q = plain_tile<T>(2, s.width), dout = plain_tile<T>(3, s.width);
   load_plain(k, a.k, s.key_feature(head), first, count, s.width, a.key_rotation);
-  load_plain(v, a.v, s.key_feature(head), first, count, s.width, RowRotation<T>{});
+  load_plain(v, a.v, s.key_feature(head), first, count, s.width, RopeRows<T>{});
   T dk[kOwnRows<T>][Chunks] = {}, dv[kOwnRows<T>][Chunks] = {};
   TilePair<T> tiles{plain_tile<T>(4, s.width).data, head, s.width, w.count_other, w.count, 0, w.begin};
   const int end = terms.end_query(tiles, w.begin + count - 1);
@@ -103,7 +103,7 @@ __global__ __launch_bounds__(kPlainThreads, kPlainBlocks<Chunks>) void plain_bac
     const int64_t query_row = int64_t(w.first_other) + i0, saved = head * a.query_rows + query_row + lane;
     __syncthreads();  // the previous queries have been read
     load_plain(q, a.q, feature, query_row, queries, s.width, a.query_rotation);
-    load_plain(dout, a.dout, feature, query_row, queries, s.width, RowRotation<T>{});
+    load_plain(dout, a.dout, feature, query_row, queries, s.width, RopeRows<T>{});
     __syncthreads();
     T weights[kOwnRows<T>], dweights[kOwnRows<T>];
     plain_scores(weights, k, q);
@@ -126,7 +126,7 @@ __global__ __launch_bounds__(kPlainThreads, kPlainBlocks<Chunks>) void plain_bac
   }
   __syncthreads();
   store_plain(a.dk, feature, first, count, s.width, dk, k, a.key_rotation);
-  store_plain(a.dv, feature, first, count, s.width, dv, v, RowRotation<T>{});
+  store_plain(a.dv, feature, first, count, s.width, dv, v, RopeRows<T>{});
 }
 
 template <class D, int Chunks, template <class, PairAxis> class Terms>
@@ -153,9 +153,9 @@ void run_plain(Context& context, const AttentionBackward<D>& a, const DevicePosi
                const Segments& queries, const Segments& keys) {
   with_plain_chunks(a.scoring.width, [&]<int Chunks>(std::integral_constant<int, Chunks>) {
     if (device_terms) {
-      run<D, Chunks, PlainTerms>(context, a, device_terms, queries, keys);
+      run<D, Chunks, PlainPositionTerms>(context, a, device_terms, queries, keys);
     } else {
-      run<D, Chunks, NoTerms>(context, a, device_terms, queries, keys);
+      run<D, Chunks, NoPositionTerms>(context, a, device_terms, queries, keys);
     }
   });
 }

@@ -2,7 +2,7 @@
 // into blocks (packed_work()). For longer segments, a block runs over the keys of one tile of queries, with online
 // softmax as in attention_plain.cu, and loads the next keys and values meanwhile.
 #include "gyre/core/cuda/attention/attention_products.h"
-#include "gyre/core/kernels/attention_blocks.h"
+#include "gyre/core/kernels/gpu_blocks.h"
 
 namespace gyre::cuda {
 namespace {

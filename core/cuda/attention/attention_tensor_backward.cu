@@ -3,7 +3,7 @@
 // and dp_ij of its queries, so that D_i = sum_j p_ij dp_ij costs nothing. Longer segments:
 // attention_tensor_backward_long.cu. No sum depends on the order of blocks.
 #include "gyre/core/cuda/attention/attention_weights.h"
-#include "gyre/core/kernels/attention_blocks.h"
+#include "gyre/core/kernels/gpu_blocks.h"
 
 namespace gyre::cuda {
 namespace {

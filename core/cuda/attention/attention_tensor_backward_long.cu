@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "gyre/core/cuda/attention/attention_weights.h"
-#include "gyre/core/kernels/attention_blocks.h"
+#include "gyre/core/kernels/gpu_blocks.h"
 
 namespace gyre::cuda {
 namespace {

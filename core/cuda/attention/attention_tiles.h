@@ -17,16 +17,15 @@ __device__ inline int first_row_of_warp() { return int(threadIdx.x) / kWarp * kS
 // The rows of one head in device memory, and their rotation.
 struct HeadRows {
   Rows<bfloat16> rows;
-  RowRotation<float> row_rotation;
+  RopeRows<float> row_rotation;
   bool packs;           // rows can be moved in packs of 16 bytes
   Rows<float> exact{};  // rows of gradients only (GradientRows)
 
-  HeadRows(const GradientRows<bfloat16>& gradient, const RowRotation<float>& row_rotation)
+  HeadRows(const GradientRows<bfloat16>& gradient, const RopeRows<float>& row_rotation)
       : HeadRows(gradient.rows, row_rotation) {
     exact = gradient.exact;
   }
-  HeadRows(const Rows<bfloat16>& rows, const RowRotation<float>& row_rotation)
-      : rows(rows), row_rotation(row_rotation) {
+  HeadRows(const Rows<bfloat16>& rows, const RopeRows<float>& row_rotation) : rows(rows), row_rotation(row_rotation) {
     const int whole = row_rotation.interleaved ? 8 : 16;  // so that the rotated features fill whole packs
     packs = has_aligned_rows(rows.data, rows.stride) &&
             (!row_rotation.positions || (row_rotation.dims % whole == 0 && is_aligned(row_rotation.angles)));
@@ -68,7 +67,7 @@ struct StagedSums {
 // Rotates features f .. f + 7 of a row: x C + sign * partner S. `partner`: the pack with the partners, which is x
 // itself for interleaved pairs.
 __device__ inline void rotate_pack(float (&to)[8], const float (&x)[8], const float (&partner)[8], const float* factors,
-                                   int f, const RowRotation<float>& row_rotation, float sign) {
+                                   int f, const RopeRows<float>& row_rotation, float sign) {
   float c[8], s[8];
   load_numbers(c, factors + f, 8, true);
   load_numbers(s, factors + row_rotation.dims + f, 8, true);
@@ -79,7 +78,7 @@ __device__ inline void rotate_pack(float (&to)[8], const float (&x)[8], const fl
   }
 }
 
-__device__ inline int partner_pack(const RowRotation<float>& row_rotation, int f) {
+__device__ inline int partner_pack(const RopeRows<float>& row_rotation, int f) {
   return row_rotation.interleaved ? f : row_rotation.partner(f);
 }
 
@@ -116,7 +115,7 @@ __device__ inline void copy_strip(const Tile<Width>& tile, const HeadSlice& from
 // copy_strip() with rotation.
 template <int Width>
 __device__ inline void load_strip(const Tile<Width>& tile, const HeadSlice& from, int strip) {
-  const RowRotation<float>& row_rotation = from.head.row_rotation;
+  const RopeRows<float>& row_rotation = from.head.row_rotation;
   if (!row_rotation.positions) return copy_strip(tile, from, strip);
   if (strip >= from.count) return;
   for_each_pack<Width>(strip, [&](int i, int f) {

@@ -28,8 +28,7 @@ struct TensorBackward {
         scoring(a.scoring) {}
 
  private:
-  static HeadRows rotated(const Rows<bfloat16>& rows, const Rows<bfloat16>& copy,
-                          const RowRotation<float>& row_rotation) {
+  static HeadRows rotated(const Rows<bfloat16>& rows, const Rows<bfloat16>& copy, const RopeRows<float>& row_rotation) {
     return copy.data ? HeadRows(copy, {}) : HeadRows(rows, row_rotation);
   }
 };

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gyre/core/cuda/attention/attention_call.h"
-#include "gyre/core/kernels/attention_blocks.h"
+#include "gyre/core/kernels/gpu_blocks.h"
 
 namespace gyre::cuda {
 namespace {
@@ -32,7 +32,7 @@ Items list_tiles(const Segments& rows, const Segments& others, int tile, Segment
 }
 
 Items list_packed(const Segments& queries, const Segments& keys) {
-  std::vector<int> segments[kWarpsOfBlock + 1];  // by their number of warps
+  std::vector<int> segments[kWarpsOfBlock + 1];  // segments indexed by their number of warps
   for (int s = queries.count() - 1; s >= 0; --s) {
     const int longest = std::max(queries.length(s), keys.length(s));
     if (fits(queries, keys, s, kTileRows)) segments[divide_up(longest, kStripRows)].push_back(s);

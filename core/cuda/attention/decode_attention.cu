@@ -106,7 +106,7 @@ struct Progress {
 
 // Relative-position terms of the last token as the query, for the token at position t.
 template <class D>
-struct StepTerms {
+struct StepPositionTerms {
   using T = Compute<D>;
   static constexpr int P = kParts<D>, N = kPackSize<D>;
   const DevicePositionTerms<T>& device_terms;
@@ -152,7 +152,7 @@ __global__ void attend(D* out, Steps<D> steps, const int32_t* ancestry, int head
   const int thread = int(threadIdx.x), warp = thread / kWarp;
   const Lane<D> lane{thread % team, team, width, aligned};
   const int64_t row = blockIdx.x / heads, feature = blockIdx.x % heads * int64_t(width), d = int64_t(heads) * width;
-  const StepTerms<D> terms{device_terms, steps.count - 1, int(blockIdx.x % heads)};
+  const StepPositionTerms<D> terms{device_terms, steps.count - 1, int(blockIdx.x % heads)};
   const int32_t* row_of_step = ancestry + row * steps.count;
 
   Pack<D> q[P], k[P], v[P];

@@ -10,7 +10,7 @@ constexpr int kThreads = 256;
 
 // One thread per element of dx.
 template <class D>
-__global__ void add_groups_kernel(Rows<D> dx, const Compute<D>* exact, RowRotation<Compute<D>> row_rotation,
+__global__ void add_groups_kernel(Rows<D> dx, const Compute<D>* exact, RopeRows<Compute<D>> row_rotation,
                                   int64_t elements, int columns, int group, int width) {
   const int64_t element = int64_t(blockIdx.x) * kThreads + threadIdx.x;
   if (element >= elements) return;
@@ -33,7 +33,7 @@ __global__ void add_groups_kernel(Rows<D> dx, const Compute<D>* exact, RowRotati
 }  // namespace
 
 template <class D>
-void add_groups(Context& context, const HeadColumns& dx, const Tensor& exact, const RowRotation<Compute<D>>& rotation,
+void add_groups(Context& context, const HeadColumns& dx, const Tensor& exact, const RopeRows<Compute<D>>& rotation,
                 const AttentionShape& shape) {
   const int width = int(exact.cols() / shape.heads), columns = shape.key_heads() * width;
   const int64_t elements = exact.rows() * columns;
@@ -41,11 +41,11 @@ void add_groups(Context& context, const HeadColumns& dx, const Tensor& exact, co
          rows_of<D>(dx), exact.data<Compute<D>>(), rotation, elements, columns, shape.group(), width);
 }
 
-template void add_groups<float>(Context&, const HeadColumns&, const Tensor&, const RowRotation<float>&,
+template void add_groups<float>(Context&, const HeadColumns&, const Tensor&, const RopeRows<float>&,
                                 const AttentionShape&);
-template void add_groups<double>(Context&, const HeadColumns&, const Tensor&, const RowRotation<double>&,
+template void add_groups<double>(Context&, const HeadColumns&, const Tensor&, const RopeRows<double>&,
                                  const AttentionShape&);
-template void add_groups<bfloat16>(Context&, const HeadColumns&, const Tensor&, const RowRotation<float>&,
+template void add_groups<bfloat16>(Context&, const HeadColumns&, const Tensor&, const RopeRows<float>&,
                                    const AttentionShape&);
 
 }  // namespace gyre::cuda

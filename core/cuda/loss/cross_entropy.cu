@@ -3,24 +3,120 @@
 //   dx_j = dloss ((1 + 2 z lse) exp(x_j - lse) - eps / v - (1 - eps) [j = t])
 // One block per row. For the gradient in place it keeps the row in shared memory.
 // R-Drop (formulas: core/cpu/loss/cross_entropy.cpp) has one block per pair of rows, x and y, and reads both twice.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "gyre/core/cuda/cuda_kernels.h"
-#include "gyre/core/cuda/loss/logit_rows.h"
+#include "gyre/core/cuda/dispatch.h"
+#include "gyre/core/cuda/vectors.h"
 
 namespace gyre::cuda {
+
+// Passes over rows of logits, one block per row, which it reads only once (online softmax): each thread keeps its
+// largest logit so far, and rescales its sum of exp(x_j - largest) at each new maximum.
+
+constexpr int kMaxRowThreads = 1024;
+
+// Number of threads per block, so that each thread loads a few times.
+template <class T>
+unsigned threads_for(int64_t v) {
+  return unsigned(std::clamp<int64_t>(divide_up(v, 4 * kPackSize<T> * kWarp) * kWarp, kWarp, kMaxRowThreads));
+}
+
+// The number of elements of a row before the first address that is a multiple of 16 bytes.
+template <class T>
+__device__ int64_t count_before_aligned(const T* row) {
+  return int64_t((16 - reinterpret_cast<uintptr_t>(row) % 16) % 16 / sizeof(T));
+}
+
+// The block calls visit(j, x[j ..]) for all elements of a row: N neighbors at a time from element `before` on, and the
+// elements before and after these groups one by one. `aligned`: the groups of x are aligned to 16 bytes.
+template <int N, class T, class Visit>
+__device__ void visit_row(const T* x, int64_t v, int64_t before, bool aligned, Visit& visit) {
+  const int64_t thread = threadIdx.x;
+  const int64_t first = before < v ? before : v, groups = (v - first) / N, last = first + groups * N;
+  if (thread < first) {
+    const Compute<T> one[1] = {load(x + thread)};
+    visit(thread, one);
+  }
+#pragma unroll 4
+  for (int64_t g = thread; g < groups; g += blockDim.x) {
+    Compute<T> values[N];
+    load_numbers(values, x + first + g * N, N, aligned);
+    visit(first + g * N, values);
+  }
+  if (last + thread < v) {
+    const Compute<T> one[1] = {load(x + last + thread)};
+    visit(last + thread, one);
+  }
+}
+template <class T, class Visit>
+__device__ void visit_row(const T* x, int64_t v, Visit& visit) {
+  visit_row<kPackSize<T>>(x, v, count_before_aligned(x), true, visit);
+}
+
+// Visits a row in groups that are aligned in `out`, for visitors that compute out[j] from x[j]; `out` may be x.
+template <class T, class Out, class Visit>
+__device__ void visit_row(const T* x, const Out* out, int64_t v, Visit& visit) {
+  const int64_t before = count_before_aligned(out);
+  visit_row<kPackSize<Out>>(x, v, before, is_aligned(x + before), visit);
+}
+template <class Out, int N>
+__device__ void store_visited(Out* to, const Compute<Out> (&x)[N]) {
+  if constexpr (N == 1) {
+    store(to, x[0]);
+  } else {
+    store_pack(to, x, N, true);
+  }
+}
+
+// Running maximum and sums of a row. `largest` starts at the lowest finite number, because the difference of two
+// infinities would be NaN.
+template <class C>
+struct Totals {
+  C largest = std::numeric_limits<C>::lowest(), exponentials = 0, sum = 0;
+
+  template <int N>
+  __device__ void operator()(int64_t, const C (&x)[N]) {
+    C top = x[0];
+#pragma unroll
+    for (int i = 1; i < N; ++i) top = x[i] > top ? x[i] : top;
+    if (top > largest) {
+      exponentials *= std::exp(largest - top);
+      largest = top;
+    }
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      exponentials += std::exp(x[i] - largest);
+      sum += x[i];
+    }
+  }
+
+  // Combines the totals of all threads of the block. All threads get the result.
+  __device__ void add_over_block(C* scratch) {
+    const C all = block_max(largest, scratch);
+    exponentials = block_sum(exponentials * std::exp(largest - all), scratch);
+    sum = block_sum(sum, scratch);
+    largest = all;
+  }
+  __device__ C log_sum_exp() const { return largest + std::log(exponentials); }
+};
+
 namespace {
 
 // The longest row that is kept in shared memory. Two blocks run side by side on a multiprocessor with twice as much,
 // and GPUs of compute capability 8.0 to 9.0 have at least this much per block.
 constexpr size_t kKeptBytes = 96 << 10;
 
-struct Terms {
+struct LossTerms {
   double loss, nll, counted, correct;
 };
 
 // The terms of a row, from its totals.
 template <class T, class C>
-__device__ Terms terms_of(const Totals<C>& totals, C lse, const T* x, int64_t target, int64_t v,
-                          const CrossEntropyOptions& options) {
+__device__ LossTerms terms_of(const Totals<C>& totals, C lse, const T* x, int64_t target, int64_t v,
+                              const CrossEntropyOptions& options) {
   if (target < 0) return {0, 0, 0, 0};
   const C target_logit = load(x + target);
   const double nll = double(lse) - double(target_logit);
@@ -33,7 +129,7 @@ __device__ Terms terms_of(const Totals<C>& totals, C lse, const T* x, int64_t ta
 // lse may be null. stride: from row to row.
 template <class T, class C = Compute<T>>
 __global__ void __launch_bounds__(kMaxRowThreads)
-    forward_rows(Terms* terms, C* lse, const T* logits, const int32_t* targets, int64_t v, int64_t stride,
+    forward_rows(LossTerms* terms, C* lse, const T* logits, const int32_t* targets, int64_t v, int64_t stride,
                  CrossEntropyOptions options) {
   __shared__ C scratch[kWarp];
   const int64_t row = blockIdx.x;
@@ -48,12 +144,12 @@ __global__ void __launch_bounds__(kMaxRowThreads)
 }
 
 // Runs as one block, so that the order of the sum is fixed.
-__global__ void add_terms(double* sums, const Terms* terms, int64_t n) {
+__global__ void add_terms(double* sums, const LossTerms* terms, int64_t n) {
   __shared__ double scratch[kWarp];
-  Terms t{0, 0, 0, 0};
+  LossTerms t{0, 0, 0, 0};
 #pragma unroll 4
   for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
-    const Terms row = terms[i];
+    const LossTerms row = terms[i];
     t = {t.loss + row.loss, t.nll + row.nll, t.counted + row.counted, t.correct + row.correct};
   }
   const double loss = block_sum(t.loss, scratch), nll = block_sum(t.nll, scratch);
@@ -122,7 +218,7 @@ struct KeepTotals {
 // Rows start at multiples of 16 bytes.
 template <class T, class C = Compute<T>>
 __global__ void __launch_bounds__(kMaxRowThreads)
-    replace_rows(Terms* terms, T* logits, const int32_t* targets, int64_t v, int64_t stride,
+    replace_rows(LossTerms* terms, T* logits, const int32_t* targets, int64_t v, int64_t stride,
                  CrossEntropyOptions options, GradientTerms<C> gradient_terms) {
   __shared__ C scratch[kWarp];
   T* kept = shared_memory<T>();
@@ -218,7 +314,7 @@ struct PairGradient {
 // n: the number of pairs.
 template <class T, class C = Compute<T>>
 __global__ void __launch_bounds__(kMaxRowThreads)
-    replace_pairs(Terms* terms, T* logits, const int32_t* targets, int64_t n, int64_t v, int64_t stride,
+    replace_pairs(LossTerms* terms, T* logits, const int32_t* targets, int64_t n, int64_t v, int64_t stride,
                   double smoothing, GradientTerms<C> gradient_terms, double alpha) {
   __shared__ C scratch[kWarp];
   const int64_t row = blockIdx.x, target = targets[row];
@@ -230,8 +326,8 @@ __global__ void __launch_bounds__(kMaxRowThreads)
   const C kl_pq = totals.weighted_x / totals.x.exponentials - shift;
   const C kl_qp = shift - totals.weighted_y / totals.y.exponentials;
   if (threadIdx.x == 0) {
-    const Terms first = terms_of(totals.x, lse_x, x, target, v, {smoothing});
-    const Terms second = terms_of(totals.y, lse_y, y, target, v, {smoothing});
+    const LossTerms first = terms_of(totals.x, lse_x, x, target, v, {smoothing});
+    const LossTerms second = terms_of(totals.y, lse_y, y, target, v, {smoothing});
     const double divergence = target < 0 ? 0 : double(kl_pq) + double(kl_qp);
     terms[row] = {(first.loss + second.loss) / 2 + alpha / 4 * divergence, (first.nll + second.nll) / 2, first.counted,
                   first.correct};
@@ -248,7 +344,7 @@ void CudaKernels::cross_entropy(const Tensor& sums, const Tensor& lse, const Ten
   const int64_t n = logits.rows();
   if (n == 0) return;
   const Tensor scratch = context_.empty({n, 4}, DType::f64);
-  auto* terms = static_cast<Terms*>(scratch.raw());
+  auto* terms = static_cast<LossTerms*>(scratch.raw());
   dispatch_data_type(logits, [&]<class T>(T) {
     launch(forward_rows<T>, dim3(unsigned(n)), dim3(threads_for<T>(v)), 0, context_.stream(), terms,
            data_or_null<Compute<T>>(lse), logits.data<T>(), context_.ids(targets), v, logits.cols(), options);
@@ -279,7 +375,7 @@ void CudaKernels::cross_entropy_in_place(const Tensor& sums, const Tensor& logit
     return cross_entropy_backward(logits, logits, targets, lse, v, options, 1);
   }
   const Tensor scratch = context_.empty({n, 4}, DType::f64);
-  auto* terms = static_cast<Terms*>(scratch.raw());
+  auto* terms = static_cast<LossTerms*>(scratch.raw());
   dispatch_data_type(logits, [&]<class T>(T) {
     launch(replace_rows<T>, dim3(unsigned(n)), dim3(threads_for<T>(v)), row_bytes, context_.stream(), terms,
            logits.data<T>(), context_.ids(targets), v, logits.cols(), options,
@@ -293,13 +389,53 @@ void CudaKernels::r_drop_in_place(const Tensor& sums, const Tensor& logits, cons
   const int64_t n = targets.size();
   if (n == 0) return;
   const Tensor scratch = context_.empty({n, 4}, DType::f64);
-  auto* terms = static_cast<Terms*>(scratch.raw());
+  auto* terms = static_cast<LossTerms*>(scratch.raw());
   dispatch_data_type(logits, [&]<class T>(T) {
     launch(replace_pairs<T>, dim3(unsigned(n)), dim3(threads_for<T>(v)), 0, context_.stream(), terms, logits.data<T>(),
            context_.ids(targets), n, v, logits.cols(), smoothing, gradient_terms<Compute<T>>(v, {smoothing}, 0.5),
            alpha);
   });
   launch(add_terms, dim3(1), dim3(256), 0, context_.stream(), sums.data<double>(), terms, n);
+}
+
+// out = x - log(sum(exp(x))), row by row
+
+namespace {
+
+// out = x - lse. out may be x: each thread reads exactly the elements that it writes, and the first pass has ended.
+template <class T>
+struct Subtract {
+  T* out;
+  Compute<T> lse;
+
+  template <int N>
+  __device__ void operator()(int64_t first, const Compute<T> (&x)[N]) const {
+    Compute<T> y[N];
+#pragma unroll
+    for (int i = 0; i < N; ++i) y[i] = x[i] - lse;
+    store_visited(out + first, y);
+  }
+};
+
+template <class T>
+__global__ void __launch_bounds__(kMaxRowThreads) log_softmax_rows(T* out, const T* x, int64_t v) {
+  __shared__ Compute<T> scratch[kWarp];
+  const int64_t row = blockIdx.x;
+  Totals<Compute<T>> totals;
+  visit_row(x + row * v, v, totals);
+  totals.add_over_block(scratch);
+  const Subtract<T> subtract{out + row * v, totals.log_sum_exp()};
+  visit_row(x + row * v, subtract.out, v, subtract);
+}
+
+}  // namespace
+
+void CudaKernels::log_softmax(const Tensor& out, const Tensor& x) {
+  dispatch_data_type(x, [&]<class T>(T) {
+    const int64_t v = x.cols();
+    launch(log_softmax_rows<T>, dim3(unsigned(x.rows())), dim3(threads_for<T>(v)), 0, context_.stream(), out.data<T>(),
+           x.data<T>(), v);
+  });
 }
 
 }  // namespace gyre::cuda

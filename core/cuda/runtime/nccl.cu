@@ -1,10 +1,89 @@
-// Collectives over GPUs by NCCL.
+// Collectives over GPUs by NCCL, a library that is loaded at run time. Its header is not needed: this file declares the
+// part of the interface that Gyre uses, which is the same in all versions from 2.7 on.
+#include <cuda_runtime.h>
+#include <dlfcn.h>
+
+#include <cstddef>
 #include <cstring>
 #include <exception>
+#include <string>
 
 #include "gyre/core/cuda/runtime/add_parts.h"
 #include "gyre/core/cuda/runtime/context.h"
-#include "gyre/core/cuda/runtime/nccl_library.h"
+#include "gyre/core/error.h"
+#include "gyre/core/hardware/cuda.h"
+
+namespace gyre::cuda {
+
+using NcclResult = int;  // 0 is success
+struct NcclUniqueId {
+  char bytes[sizeof(NcclId)];
+};
+using NcclComm = void*;
+constexpr int kNcclInt8 = 0, kNcclFloat32 = 7, kNcclFloat64 = 8, kNcclSum = 0;
+
+class Nccl {
+ public:
+  // Loads the library at the first call.
+  static const Nccl& get();
+
+  const std::string& problem() const { return problem_; }  // empty if the library can be used
+  void check(NcclResult status, const char* call) const;   // throws Error if the call failed
+
+  NcclResult (*get_unique_id)(NcclUniqueId*) = nullptr;
+  NcclResult (*init_rank)(NcclComm*, int size, NcclUniqueId, int rank) = nullptr;
+  NcclResult (*all_reduce)(const void* from, void* to, size_t count, int type, int operation, NcclComm,
+                           cudaStream_t) = nullptr;
+  NcclResult (*send)(const void* from, size_t count, int type, int peer, NcclComm, cudaStream_t) = nullptr;
+  NcclResult (*receive)(void* to, size_t count, int type, int peer, NcclComm, cudaStream_t) = nullptr;
+  NcclResult (*group_start)() = nullptr;
+  NcclResult (*group_end)() = nullptr;
+  NcclResult (*destroy)(NcclComm) = nullptr;
+  NcclResult (*abort)(NcclComm) = nullptr;
+  const char* (*error_string)(NcclResult) = nullptr;
+
+ private:
+  Nccl();
+  template <class F>
+  void find(void* library, const char* name, F& function);
+
+  std::string problem_;
+};
+
+const Nccl& Nccl::get() {
+  static const Nccl nccl;
+  return nccl;
+}
+
+void Nccl::check(NcclResult status, const char* call) const {
+  if (status != 0) throw Error("[nccl] ", call, ": ", error_string(status));
+}
+
+Nccl::Nccl() {
+  void* library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    problem_ = concat("NCCL cannot be loaded (", dlerror(), ")");
+    return;
+  }
+  find(library, "ncclGetUniqueId", get_unique_id);
+  find(library, "ncclCommInitRank", init_rank);
+  find(library, "ncclAllReduce", all_reduce);
+  find(library, "ncclSend", send);
+  find(library, "ncclRecv", receive);
+  find(library, "ncclGroupStart", group_start);
+  find(library, "ncclGroupEnd", group_end);
+  find(library, "ncclCommDestroy", destroy);
+  find(library, "ncclCommAbort", abort);
+  find(library, "ncclGetErrorString", error_string);
+}
+
+template <class F>
+void Nccl::find(void* library, const char* name, F& function) {
+  function = reinterpret_cast<F>(dlsym(library, name));
+  if (!function) problem_ = concat("libnccl.so.2 has no ", name);
+}
+
+}  // namespace gyre::cuda
 
 namespace gyre {
 namespace cuda {

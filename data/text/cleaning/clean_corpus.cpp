@@ -10,24 +10,36 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "gyre/core/counted.h"
 #include "gyre/core/error.h"
 #include "gyre/core/io/file.h"
+#include "gyre/core/number_text.h"
+#include "gyre/core/option_checks.h"
 #include "gyre/core/parallel_for.h"
-#include "gyre/data/text/cleaning/cleaning_options.h"
-#include "gyre/data/text/cleaning/compared_words.h"
 #include "gyre/data/text/cleaning/corpus_reader.h"
-#include "gyre/data/text/cleaning/ngram_index.h"
-#include "gyre/data/text/cleaning/text_hash.h"
+#include "gyre/data/text/cleaning/text_comparison.h"
 #include "gyre/data/text/cleaning/whitespace.h"
 #include "gyre/data/text/document_text.h"
-#include "gyre/data/text/line_ends.h"
 #include "gyre/data/text/line_stream.h"
 #include "gyre/data/text/utf8.h"
 
 namespace gyre {
+
+void CleaningOptions::validate(int sides) const {
+  if (max_length > 0)
+    expect(min_length <= max_length, "--min-length", concat("at most --max-length ", max_length), min_length);
+  if (max_ratio != 0) expect_finite_at_least(1, "--max-ratio", max_ratio);
+  near_duplicates.validate();
+  expect_between<uint64_t>(2, 1000, "--exclude-words", excluded_words);
+  if (sides == 2 && documents) throw UsageError("--documents needs a corpus without --target");
+  if (sides == 2) return;
+  if (max_ratio != 0) throw UsageError("--max-ratio needs --target");
+  if (drop_same_text) throw UsageError("--same-text needs --target");
+  if (drop_unpaired) throw UsageError("--unpaired needs --target");
+}
+
 namespace {
 
 // The documents of validation and test sets, whose text a training corpus must not contain.
@@ -79,7 +91,7 @@ class ExcludedLines {
 struct FilteredPair {
   std::optional<DropReason> reason;     // empty: the pair stays, unless it is a duplicate
   int side = 0;                         // the side at fault, where it is only one
-  std::string detail;                   // what the report says of it: "target 260 words"
+  std::string detail;                   // text of the report: "target 260 words"
   size_t excluded_file = 0;             // index of the test set, if the reason is `excluded`
   TextHash hash;                        // hash of the pair as it is written, if duplicates are removed
   std::vector<uint64_t> words;          // words of a document that stays (compared_words()), if they are compared
@@ -486,6 +498,40 @@ CleaningSummary clean_corpus(const CleaningFiles& files, const CleaningOptions& 
   options.validate(files.sides());
   files.validate(options);
   return Cleaner(files, options).run();
+}
+
+// Checks of the files of clean_corpus().
+
+namespace {
+
+void require_given(const Path& path, bool is_needed, const char* flag, const char* needed_by) {
+  if (is_needed && path.empty()) throw UsageError(flag, " is required with ", needed_by);
+  if (!is_needed && !path.empty()) throw UsageError(flag, " needs ", needed_by);
+}
+
+}  // namespace
+
+void CleaningFiles::validate(const CleaningOptions& options) const {
+  const bool holds_out = options.holdout_every > 0;
+  require_given(output_source, true, "--output-source", "--source");
+  require_given(output_target, sides() == 2, "--output-target", "--target");
+  require_given(holdout_source, holds_out, "--holdout-source", "--holdout-every");
+  if (holds_out || sides() == 1) require_given(holdout_target, sides() == 2, "--holdout-target", "--target");
+  if (!holds_out) require_given(holdout_target, false, "--holdout-target", "--holdout-every");
+  const std::pair<const char*, const Path&> outputs[] = {{"--output-source", output_source},
+                                                         {"--output-target", output_target},
+                                                         {"--holdout-source", holdout_source},
+                                                         {"--holdout-target", holdout_target},
+                                                         {"--report", report}};
+  for (const auto& [flag, path] : outputs) {
+    if (path.empty()) continue;
+    for (const auto* inputs : {&sources, &targets, &options.excluded}) require_no_input(path, *inputs, flag);
+    for (const auto& [other_flag, other] : outputs) {
+      if (&other == &path) break;
+      if (!other.empty() && is_same_output(path, other))
+        throw UsageError(flag, ": expected another file than ", other_flag, ", got ", path.string(), " for both");
+    }
+  }
 }
 
 }  // namespace gyre

@@ -1,7 +1,7 @@
 #include "gyre/data/text/cleaning/corpus_reader.h"
 
-#include "gyre/core/counted.h"
 #include "gyre/core/error.h"
+#include "gyre/core/number_text.h"
 
 namespace gyre {
 

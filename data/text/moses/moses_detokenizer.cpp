@@ -2,9 +2,9 @@
 #include <map>
 #include <utility>
 
-#include "gyre/data/text/code_points.h"
 #include "gyre/data/text/moses/characters.h"
 #include "gyre/data/text/moses/moses_tokenizer.h"
+#include "gyre/data/text/utf8.h"
 
 namespace gyre {
 

@@ -11,9 +11,23 @@
 #include <string>
 #include <string_view>
 
-#include "gyre/data/text/moses/language.h"
-
 namespace gyre {
+
+// The languages that the Moses scripts are implemented for.
+enum class MosesLanguage { english, german };
+
+// Parses "en" or "de". Throws UsageError for other names.
+MosesLanguage parse_moses_language(std::string_view name);
+
+namespace moses {
+
+// always: words such as "Dr", after which a period does not end a sentence. before_number: words such as "No", for
+// which that holds if a number follows.
+enum class Prefix { none, always, before_number };
+
+Prefix find_prefix(MosesLanguage language, std::u32string_view word);
+
+}  // namespace moses
 
 struct MosesOptions {
   bool escape = true;               // write & | < > ' " [ ] as entities: "&amp;"

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "gyre/data/text/code_points.h"
-#include "gyre/data/text/moses/substitution.h"
+#include "gyre/data/text/moses/characters.h"
+#include "gyre/data/text/utf8.h"
 
 namespace gyre {
 

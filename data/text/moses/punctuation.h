@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "gyre/data/text/moses/language.h"
+#include "gyre/data/text/moses/moses_tokenizer.h"
 
 namespace gyre {
 

@@ -8,8 +8,8 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
-#include "gyre/core/sizes.h"
-#include "gyre/data/tokenizer/hugging_face/byte_notation.h"
+#include "gyre/core/option_checks.h"
+#include "gyre/data/tokenizer/hugging_face/characters.h"
 #include "gyre/data/tokenizer/hugging_face/tokenizer_json.h"
 #include "gyre/data/tokenizer/merge_learner.h"
 #include "gyre/data/tokenizer/word_counts.h"
@@ -106,7 +106,7 @@ std::vector<LineReport> train_byte_bpe(TextInputs files, const ByteBpeTraining& 
   check(options);
   TokenizerJsonText tokenizer = initial_tokenizer(options);
   const AddedTokens added(tokenizer.added);
-  const PreTokenizer pre_tokenizer(nlohmann::json(tokenizer.pre_tokenizer), "[vocabulary] ");
+  const PreTokenizer pre_tokenizer(IndexedJson(tokenizer.pre_tokenizer), "[vocabulary] ");
   const std::string names = files.describe();
   std::vector<LineReport> reports;
   const auto split = [&](std::string_view line, WordCounts& counts) {

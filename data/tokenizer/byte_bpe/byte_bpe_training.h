@@ -6,7 +6,7 @@
 
 #include "gyre/core/io/file.h"
 #include "gyre/data/text/line_report.h"
-#include "gyre/data/tokenizer/training_text.h"
+#include "gyre/data/tokenizer/word_counts.h"
 
 namespace gyre {
 

@@ -1,12 +1,13 @@
-// Classes of characters as Hugging Face's tokenizers define them (those of Rust and of its crate unicode_categories),
-// and loops over the characters of UTF-8 texts.
+// Characters of tokenizer.json: classes of code points, and the notation of bytes as characters.
 #pragma once
 
 #include <unicode/uchar.h>
 #include <unicode/utf8.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace gyre {
 
@@ -20,7 +21,7 @@ bool is_numeric(UChar32 c);         // a decimal digit, a letter number or anoth
 bool is_word_character(UChar32 c);  // matched by \w in Rust's regular expressions
 
 void append_character(std::string& text, UChar32 c);
-std::string lower_case(std::string_view text);  // each character by itself
+std::string lower_case(std::string_view text);  // lower case of each character by itself
 
 // Calls visit(character, begin, end) for each character, with its bytes. A byte that is not UTF-8 is U+FFFD.
 template <class Visit>
@@ -37,5 +38,18 @@ void for_each_character(std::string_view text, const Visit& visit) {
 // Numbers of bytes of the white space that begins or ends a text.
 size_t leading_space(std::string_view text);
 size_t trailing_space(std::string_view text);
+
+// GPT-2's notation of bytes as printable characters (Radford et al. 2019), in which byte-level BPE writes its pieces:
+// printable characters of Latin-1 stand for their own number, U+0100 and following for the other bytes. " the" is
+// written "Ġthe".
+
+inline constexpr int kByteValues = 256;
+
+// The characters of all bytes, in UTF-8, by byte.
+const std::vector<std::string>& byte_characters();
+
+std::string byte_notation(std::string_view bytes);
+// The bytes that a piece stands for; nullopt if one of its characters stands for no byte.
+std::optional<std::string> notated_bytes(std::string_view piece);
 
 }  // namespace gyre

@@ -5,8 +5,8 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
-#include "gyre/core/sizes.h"
-#include "gyre/data/tokenizer/hugging_face/byte_notation.h"
+#include "gyre/core/option_checks.h"
+#include "gyre/data/tokenizer/hugging_face/characters.h"
 #include "gyre/data/tokenizer/hugging_face/tokenizer_classes.h"
 #include "gyre/data/tokenizer/tokenizer_config.h"
 

@@ -1,6 +1,4 @@
-// The pre-tokenizers of a tokenizer.json, which split a text into words that no piece crosses, as Hugging Face's
-// package tokenizers applies them: BertPreTokenizer, ByteLevel, CharDelimiterSplit, Digits, Metaspace, Punctuation,
-// Sequence, Split, Whitespace, WhitespaceSplit.
+// The first two steps of tokenizer.json: its normalizer, and its pre-tokenizer, which cuts text into words.
 #pragma once
 
 #include <functional>
@@ -8,15 +6,36 @@
 #include <string_view>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "gyre/data/tokenizer/hugging_face/json_part.h"
 #include "gyre/data/tokenizer/hugging_face/text_pattern.h"
 
 namespace gyre {
 
+// The normalizers of a tokenizer.json, which change a text before it is split into words, as Hugging Face's package
+// tokenizers applies them: BertNormalizer, ByteLevel, Lowercase, NFC, NFD, NFKC, NFKD, Prepend, Replace, Sequence,
+// Strip, StripAccents. Characters newer than the library's Unicode tables can differ.
+class Normalizer {
+ public:
+  Normalizer() = default;  // changes nothing
+  // Throws an Error that names the field for what Gyre does not support. json: null, or the normalizer.
+  Normalizer(const IndexedJson& json, const std::string& context);
+
+  bool is_identity() const { return steps_.empty(); }
+  // The text must be UTF-8. Thread-safe.
+  std::string operator()(std::string_view text) const;
+
+ private:
+  using Step = std::function<std::string(std::string text)>;
+  void read(JsonPart& part);
+  std::vector<Step> steps_{};
+};
+
 // Regular expressions of GPT-2 (encoder.py of openai/gpt-2) and of Llama 3 (tokenizer.py of meta-llama/llama3).
 extern const char* const kGpt2Words;
 extern const char* const kLlama3Words;
 
+// The pre-tokenizers of a tokenizer.json.
 class PreTokenizer {
  public:
   // A word and whether it begins at the beginning of the original text.
@@ -24,10 +43,10 @@ class PreTokenizer {
 
   PreTokenizer() = default;  // leaves a text whole
   // Throws an Error that names the field for what Gyre does not support. json: null, or the pre-tokenizer.
-  PreTokenizer(const nlohmann::json& json, const std::string& context);
+  PreTokenizer(const IndexedJson& json, const std::string& context);
 
   // Whether ByteLevel is the last part: words are then bytes. A ByteLevel before others writes bytes as characters
-  // (byte_notation.h), as the library does.
+  // (characters.h), as the library does.
   bool ends_with_bytes() const { return ends_with_bytes_; }
   // Whether the words have all bytes of a text.
   bool keeps_bytes() const { return keeps_bytes_; }

@@ -119,16 +119,16 @@ bool flag(const Json& config, const char* key, bool otherwise, const std::string
 }
 
 // Without the fields that have no effect on ids, and with the others written out.
-nlohmann::json comparable(const nlohmann::json& part, bool adds_prefix_space) {
+IndexedJson comparable(const IndexedJson& part, bool adds_prefix_space) {
   if (part.is_array()) {
-    nlohmann::json list = nlohmann::json::array();
+    IndexedJson list = IndexedJson::array();
     for (const auto& each : part) list.push_back(comparable(each, adds_prefix_space));
     return list;
   }
   if (!part.is_object()) return part;
-  nlohmann::json own = part;
-  const nlohmann::json type = own.value("type", nlohmann::json());
-  if (type == "ByteLevel") return byte_level(adds_prefix_space, part.value("use_regex", nlohmann::json(true)) != false);
+  IndexedJson own = part;
+  const IndexedJson type = own.value("type", IndexedJson());
+  if (type == "ByteLevel") return byte_level(adds_prefix_space, part.value("use_regex", IndexedJson(true)) != false);
   if (type != "Sequence") return own;
   for (const char* list : {"pretokenizers", "normalizers"}) {
     if (!own.contains(list)) continue;
@@ -139,11 +139,11 @@ nlohmann::json comparable(const nlohmann::json& part, bool adds_prefix_space) {
 }
 
 // The add_prefix_space of the byte-level part in a pre-tokenizer; nullopt: there is no such part.
-std::optional<bool> prefix_space_in(const nlohmann::json& part) {
-  if (part.is_object() && part.value("type", nlohmann::json()) == "ByteLevel")
-    return part.value("add_prefix_space", nlohmann::json(true)) != false;
+std::optional<bool> prefix_space_in(const IndexedJson& part) {
+  if (part.is_object() && part.value("type", IndexedJson()) == "ByteLevel")
+    return part.value("add_prefix_space", IndexedJson(true)) != false;
   if (!part.is_structured()) return std::nullopt;
-  for (const nlohmann::json& each : part)
+  for (const IndexedJson& each : part)
     if (const auto found = prefix_space_in(each)) return found;
   return std::nullopt;
 }
@@ -152,23 +152,23 @@ std::optional<bool> prefix_space_in(const nlohmann::json& part) {
 using AddedFlags = std::map<std::string, std::array<bool, 4>>;
 
 // The added tokens of a tokenizer.json, if they count, and of the settings. is_plain: named ones have no flags.
-AddedFlags added_flags(const nlohmann::json& tokenizer, const Json& config, bool has_file, bool is_plain,
+AddedFlags added_flags(const IndexedJson& tokenizer, const Json& config, bool has_file, bool is_plain,
                        const std::string& context) {
   AddedFlags flags;
-  const auto add = [&](const nlohmann::json& token) {
+  const auto add = [&](const IndexedJson& token) {
     const auto is_set = [&](const char* key, bool otherwise) {
-      return token.is_object() && token.value(key, nlohmann::json(otherwise)) == true;
+      return token.is_object() && token.value(key, IndexedJson(otherwise)) == true;
     };
-    const nlohmann::json content = token.is_object() ? token.value("content", nlohmann::json()) : token;
+    const IndexedJson content = token.is_object() ? token.value("content", IndexedJson()) : token;
     if (!content.is_string()) return;
     flags[content.get<std::string>()] = {is_set("lstrip", false), is_set("rstrip", false), is_set("single_word", false),
                                          is_set("normalized", !is_set("special", false))};
   };
   if (has_file)
-    for (const nlohmann::json& token : tokenizer.value("added_tokens", nlohmann::json::array())) add(token);
+    for (const IndexedJson& token : tokenizer.value("added_tokens", IndexedJson::array())) add(token);
   for (const auto& token : config.value("added_tokens_decoder", Json::object())) add(token);
   for (const auto& token : special_tokens(config, context)) {
-    const nlohmann::json content = token.is_object() ? token.value("content", Json()) : token;
+    const IndexedJson content = token.is_object() ? token.value("content", Json()) : token;
     if (is_plain)
       add(content);
     else if (content.is_string() && !flags.contains(content.get<std::string>()))
@@ -258,17 +258,17 @@ Json pre_tokenizer_of(TokenizerFamily family, const Json& config, const std::str
   return words;
 }
 
-std::string replaced_part_note(const nlohmann::json& tokenizer, const Json& config, const ClassOfTransformers& theirs,
+std::string replaced_part_note(const IndexedJson& tokenizer, const Json& config, const ClassOfTransformers& theirs,
                                const std::string& context) {
   const auto place = tokenizer.find("pre_tokenizer");
-  const nlohmann::json words = place == tokenizer.end() ? nlohmann::json() : *place;
+  const IndexedJson words = place == tokenizer.end() ? IndexedJson() : *place;
   const auto note = [&](std::string_view what) {
     return concat("transformers 5 ", what, " by that of ", theirs.name,
                   ", and its ids may differ; Gyre follows tokenizer.json, as transformers 4 and tokenizers do");
   };
   const bool adds = flag(config, "add_prefix_space", false, context);
   if (theirs.family != Family::other) {
-    if (comparable(tokenizer.value("normalizer", nlohmann::json()), adds) !=
+    if (comparable(tokenizer.value("normalizer", IndexedJson()), adds) !=
         comparable(normalizer_of(theirs.family, config, context), adds))
       return note("replaces the normalizer of the file");
     if (comparable(words, adds) != comparable(pre_tokenizer_of(theirs.family, config, context), adds))
@@ -290,7 +290,7 @@ std::string replaced_part_note(const nlohmann::json& tokenizer, const Json& conf
                 " says");
 }
 
-std::string added_tokens_note(const nlohmann::json& tokenizer, const Json& config, const ClassOfTransformers& theirs,
+std::string added_tokens_note(const IndexedJson& tokenizer, const Json& config, const ClassOfTransformers& theirs,
                               bool lists_added_tokens, const std::string& context) {
   const bool is_rebuilt = theirs.family != Family::other;
   Json their_config = config;

@@ -26,7 +26,7 @@ TokenizerFamily family_of_class(std::string_view tokenizer_class);
 // Whether transformers 5 follows the tokenizer.json of a directory with this class.
 bool follows_tokenizer_json(std::string_view tokenizer_class);
 // The add_prefix_space that replaces the one of tokenizer.json; nullopt: tokenizer.json is followed.
-std::optional<bool> prefix_space_setting(const nlohmann::ordered_json& config, const std::string& context);
+std::optional<bool> prefix_space_setting(const Json& config, const std::string& context);
 
 // The "model_type" of config.json in a directory. Empty if there is none.
 std::string find_model_type(const Path& directory);
@@ -50,11 +50,11 @@ Json pre_tokenizer_of(TokenizerFamily family, const Json& config, const std::str
 
 // A remark for the user if transformers 5 replaces a part of this tokenizer.json, of BPE, or takes another
 // add_prefix_space than prefix_space_setting; otherwise empty.
-std::string replaced_part_note(const nlohmann::json& tokenizer, const Json& config, const ClassOfTransformers& theirs,
+std::string replaced_part_note(const IndexedJson& tokenizer, const Json& config, const ClassOfTransformers& theirs,
                                const std::string& context);
 // A remark for the user if transformers 5 finds other added tokens in a text than Gyre; otherwise empty. config: with
 // the default tokens of the class that it names. lists_added_tokens: that of tokenizer_config.json.
-std::string added_tokens_note(const nlohmann::json& tokenizer, const Json& config, const ClassOfTransformers& theirs,
+std::string added_tokens_note(const IndexedJson& tokenizer, const Json& config, const ClassOfTransformers& theirs,
                               bool lists_added_tokens, const std::string& context);
 
 }  // namespace gyre

@@ -12,7 +12,6 @@
 
 #include "gyre/core/io/json.h"
 #include "gyre/data/tokenizer/hugging_face/json_part.h"
-#include "gyre/data/tokenizer/hugging_face/normalizer.h"
 #include "gyre/data/tokenizer/hugging_face/pre_tokenizer.h"
 #include "gyre/data/tokenizer/hugging_face/token_model.h"
 
@@ -26,13 +25,13 @@ struct AddedToken {
   bool normalized = false;              // sought in the normalized text, after those that are not
   bool lstrip = false, rstrip = false;  // takes the white space before or after it along
   bool stays_text = false;              // is plain text, with split_special_tokens; so are tokens inside it
-  bool single_word = false;             // only where no letter, digit or "_" is next to it
+  bool single_word = false;             // true: matches only where no letter, digit or "_" is next to it
 };
 
 // Finds tokens from left to right, the longest one where several begin.
 class AddedTokens {
  public:
-  explicit AddedTokens(std::vector<AddedToken> tokens);  // their contents are not empty
+  explicit AddedTokens(std::vector<AddedToken> tokens);  // the contents of tokens are not empty
 
   // begins: whether the text between tokens begins at the beginning of the whole text.
   using OnText = std::function<void(std::string_view text, bool begins)>;
@@ -43,7 +42,7 @@ class AddedTokens {
  private:
   const AddedToken* leading(std::string_view text) const;
 
-  std::array<std::vector<AddedToken>, 256> tokens_;  // by first byte, the longest first
+  std::array<std::vector<AddedToken>, 256> tokens_;  // tokens by their first byte, the longest first
   bool is_empty_;
 };
 
@@ -53,7 +52,7 @@ class Decoder {
  public:
   // json: null, or the decoder. has_bytes: whether pieces stand for bytes, which is then the default; otherwise pieces
   // are joined with spaces. Throws an Error that names the field for what Gyre does not support.
-  Decoder(const nlohmann::json& json, const std::string& context, bool has_bytes);
+  Decoder(const IndexedJson& json, const std::string& context, bool has_bytes);
 
   // Whether a text is the concatenation of the bytes that its pieces stand for.
   bool joins_bytes() const { return steps_.empty(); }
@@ -77,16 +76,16 @@ struct TextTemplate {
 };
 
 // json: null, or the post-processor. Throws an Error that names the field for what Gyre does not support.
-TextTemplate read_post_processor(const nlohmann::json& json, const std::string& context);
+TextTemplate read_post_processor(const IndexedJson& json, const std::string& context);
 
 struct TokenizerJson {
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;
   std::unique_ptr<const TokenModel> model;
-  std::vector<AddedToken> added;  // in the order in which they are sought
+  std::vector<AddedToken> added;  // added tokens in the order in which a text is searched for them
   // Added tokens that the changes seek in the normalized text instead of the text, or the other way round.
   std::vector<std::string> renormalized;
-  TextTemplate around;  // what the post-processor puts around a text
+  TextTemplate around;  // tokens that the post-processor puts around a text
   Decoder decoder;
   std::vector<std::string> pieces;  // pieces of the model and of added tokens, by id; empty for an id without a piece
   size_t own_added = 0, own_pieces = 0;  // counts of the file itself, without changes
@@ -99,9 +98,9 @@ struct TokenizerChanges {
   std::optional<bool> add_prefix_space{};  // replaces that of ByteLevel
   // tokenizer_config.json's added_tokens_decoder: more added tokens by id, and the flags of those of tokenizer.json,
   // which it replaces.
-  nlohmann::json added = nlohmann::json::object();
+  IndexedJson added = IndexedJson::object();
   // Special tokens, as texts or as objects. Those that are no piece of the model get the next ids.
-  nlohmann::json special = nlohmann::json::array();
+  IndexedJson special = IndexedJson::array();
   size_t named = 0;             // the first of `special` have names of their own
   bool splits_special = false;  // special tokens in a text are plain text
 };

@@ -8,8 +8,8 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/kernels/kernels.h"
+#include "gyre/core/option_checks.h"
 #include "gyre/core/random.h"
-#include "gyre/core/sizes.h"
 #include "gyre/data/text/core_limit.h"
 #include "gyre/data/text/document_text.h"
 #include "gyre/data/tokenizer/sentencepiece/sentencepiece_vocabulary.h"

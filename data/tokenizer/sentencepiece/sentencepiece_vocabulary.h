@@ -10,14 +10,13 @@
 #include "gyre/core/io/json.h"
 #include "gyre/data/text/line_report.h"
 #include "gyre/data/tokenizer/bpe_dropout.h"
-#include "gyre/data/tokenizer/training_text.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/data/tokenizer/vocabulary_bundle.h"
+#include "gyre/data/tokenizer/word_counts.h"
 
 namespace sentencepiece {
 class SentencePieceProcessor;
 }
-
 namespace gyre {
 
 class SentencePieceVocabulary final : public Vocabulary {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "gyre/data/tokenizer/bpe_dropout.h"
-#include "gyre/data/tokenizer/string_hash.h"
+#include "gyre/data/tokenizer/word_counts.h"
 
 namespace gyre {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "gyre/core/error.h"
-#include "gyre/core/sizes.h"
+#include "gyre/core/option_checks.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/wobert/wobert_vocabulary.h"
 #include "gyre/data/tokenizer/word_counts.h"

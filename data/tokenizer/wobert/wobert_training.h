@@ -5,8 +5,8 @@
 
 #include "gyre/core/io/file.h"
 #include "gyre/data/text/line_report.h"
-#include "gyre/data/tokenizer/training_text.h"
-#include "gyre/data/tokenizer/wordpiece/wordpiece_merges.h"
+#include "gyre/data/tokenizer/word_counts.h"
+#include "gyre/data/tokenizer/wordpiece/wordpiece_training.h"
 
 namespace gyre {
 

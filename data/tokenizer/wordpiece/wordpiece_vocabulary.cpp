@@ -4,12 +4,12 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
-#include "gyre/data/text/line_ends.h"
+#include "gyre/data/text/line_stream.h"
 #include "gyre/data/text/utf8.h"
+#include "gyre/data/tokenizer/hugging_face/pre_tokenizer.h"
 #include "gyre/data/tokenizer/tokenizer_config.h"
 
 namespace gyre {
-
 namespace {
 
 bool lower_case_of(const std::string& name, const VocabularyBundle& bundle) {
@@ -43,8 +43,8 @@ void WordPieceVocabulary::read_pieces(const std::string& name, std::string_view 
     const auto id = int32_t(pieces_.size());
     pieces_.emplace_back(line);
     longest_piece_ = std::max(longest_piece_, line.size());
-    const bool is_new = ids_.try_emplace(pieces_.back(), id).second;
-    require(is_new, "[vocabulary] ", name, ":", id + 1, ": the piece \"", cut_for_message(line), "\" occurs twice");
+    if (!ids_.try_emplace(pieces_.back(), id).second)
+      throw Error("[vocabulary] ", name, ":", id + 1, ": the piece \"", cut_for_message(line), "\" occurs twice");
   }
   special_.unk = find_special(name, "[UNK]");
   special_.bos = find_special(name, "[CLS]");
@@ -161,6 +161,18 @@ void write_wordpiece_vocabulary(const Path& vocabulary, bool lower_case, const P
           vocabulary.string(), ": tokenizer_config.json in its folder says ",
           lower_case ? "cased: give --cased" : "lower case, got --cased");
   WordPieceVocabulary(vocabulary.string(), wordpiece_bundle(read_file(vocabulary), lower_case)).save(output);
+}
+
+// BERT's basic tokenizer, which splits text into words before WordPiece.
+
+std::vector<std::string> bert_words(std::string_view text, bool lower_case) {
+  static const Normalizer cased({{"type", "BertNormalizer"}, {"lowercase", false}}, "[wordpiece] "),
+      lower({{"type", "BertNormalizer"}, {"lowercase", true}}, "[wordpiece] ");
+  static const PreTokenizer pre_tokenizer({{"type", "BertPreTokenizer"}}, "[wordpiece] ");
+  std::vector<std::string> words;
+  pre_tokenizer.split(lower_case ? lower(text) : cased(text), true,
+                      [&](std::string_view word, bool) { words.emplace_back(word); });
+  return words;
 }
 
 }  // namespace gyre

@@ -13,9 +13,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "gyre/data/tokenizer/string_hash.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/data/tokenizer/vocabulary_bundle.h"
+#include "gyre/data/tokenizer/word_counts.h"
 
 namespace gyre {
 

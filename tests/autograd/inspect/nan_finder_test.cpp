@@ -1,5 +1,3 @@
-#include "gyre/autograd/inspect/nan_finder.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>

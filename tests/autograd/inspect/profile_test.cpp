@@ -1,8 +1,8 @@
-#include "gyre/autograd/inspect/profile.h"
-
 #include <doctest/doctest.h>
 
 #include <numeric>
+
+#include "gyre/autograd/inspect/timeline.h"
 
 using namespace gyre;
 

@@ -31,7 +31,7 @@ struct TwoLayers {
     parameters.allocate(1);
   }
 
-  Var layer(const Var& x, const Segments& segments, const Rotation& rotation, const Tensor& positions) {
+  Var layer(const Var& x, const Segments& segments, const RopeAngles& rotation, const Tensor& positions) {
     Tape& tape = x.tape();
     const Tape::Scope scope(tape, "attention");
     const Var b = tape.parameter(bias);
@@ -49,7 +49,7 @@ struct TwoLayers {
     const Segments segments = Segments::from_lengths({3, 2});
     const Tape::Scope scope(tape, "encoder");
     Var x = embedding(tape.parameter(table), ids, 2);
-    Rotation rotation =
+    RopeAngles rotation =
         make_rotation(tape.constant(Tensor::zeros({2})), 3, {.heads = 2, .dims = 4, .pairs = RotaryPairs::half_split});
     rotation.frequencies = {};  // fixed
     for (int i = 0; i < 2; ++i) {

@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "gyre/core/io/mapped_file.h"
 #include "gyre/core/random.h"
 #include "tests/core/io/file_size_limit.h"
 #include "tests/errors.h"

@@ -1,5 +1,3 @@
-#include "gyre/core/io/mapped_file.h"
-
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -7,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "gyre/core/io/file.h"
 #include "tests/errors.h"
 #include "tests/temporary_directory.h"
 

@@ -1,5 +1,3 @@
-#include "gyre/core/io/output_target.h"
-
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -11,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "gyre/core/io/file.h"
 #include "tests/errors.h"
 #include "tests/temporary_directory.h"
 

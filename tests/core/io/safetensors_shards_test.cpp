@@ -1,11 +1,10 @@
-#include "gyre/core/io/safetensors_shards.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/safetensors.h"
 #include "tests/temporary_directory.h"
 
 using namespace gyre;

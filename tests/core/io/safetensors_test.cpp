@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/safetensors_writer.h"
 #include "tests/source_dir.h"
 #include "tests/temporary_directory.h"
 

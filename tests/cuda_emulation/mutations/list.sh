@@ -5,13 +5,13 @@
 
 # ---- Barriers ----
 mutation "layer norm: the sums of warps are read before they are written" \
-  core/cuda/layer_norm.cu core/cuda/row_teams.h \
+  core/cuda/layer_norm.cu core/cuda/layer_norm.cu \
   '    __syncthreads();
     for (int i = 0; i < count; ++i) {' \
   '    for (int i = 0; i < count; ++i) {' \
   ops layer_norm/several-strips
 mutation "layer norm backward: rounds of the sum over teams overlap" \
-  core/cuda/layer_norm_backward.cu core/cuda/layer_norm_backward.cu \
+  core/cuda/layer_norm.cu core/cuda/layer_norm.cu \
   '      __syncthreads();                              // the previous round has been read' '' \
   ops layer_norm/odd-sizes
 mutation "cross-entropy: the sums of warps are read before they are written" \
@@ -130,7 +130,7 @@ mutation "R-Drop: the divergence has the other sign in the gradient of the secon
   'constant - divergence *' 'constant + divergence *' \
   ops linear_r_drop
 mutation "layer norm backward: the gradient of the branch is not added to that of its bias" \
-  core/cuda/layer_norm_backward.cu core/cuda/layer_norm_backward.cu \
+  core/cuda/layer_norm.cu core/cuda/layer_norm.cu \
   'totals[(2 * parts + p) * N + i] += dx[i];' ';' \
   ops composite/projection-norm
 mutation "linear attention: the last row of a chunk is left out" \
@@ -153,19 +153,19 @@ mutation "Adam: a gradient that is not finite is not skipped" \
 
 # ---- Streams, events and the reuse of memory ----
 mutation "uploads: kernels do not wait for the copy" \
-  core/cuda/runtime/uploads.cu core/cuda/runtime/uploads.cu \
+  core/cuda/runtime/context.cu core/cuda/runtime/context.cu \
   '  check(cudaStreamWaitEvent(compute_, arrived_), "cudaStreamWaitEvent");' '' \
   core 'cached copies of ids*'
 mutation "uploads: the staging buffer is overwritten before its copies have run" \
-  core/cuda/runtime/uploads.cu core/cuda/runtime/uploads.cu \
+  core/cuda/runtime/context.cu core/cuda/runtime/context.cu \
   '      check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize(copies)");' '' \
   core 'metadata larger than*'
 mutation "uploads: new ids at the address of old ones are not copied" \
-  core/cuda/runtime/uploads.cu core/cuda/runtime/uploads.cu \
+  core/cuda/runtime/context.cu core/cuda/runtime/context.cu \
   'if (found != copies_.end() && (' 'if (false && (' \
   core 'new ids at*'
 mutation "uploads: memory of freed ids is reused while queued kernels read it" \
-  core/cuda/runtime/uploads.cu core/cuda/runtime/uploads.cu \
+  core/cuda/runtime/context.cu core/cuda/runtime/context.cu \
   '  check(cudaEventRecord(retired.last_use, compute_), "cudaEventRecord");' '' \
   core 'new ids at*'
 mutation "readback: the CPU reads figures before their copy has arrived" \

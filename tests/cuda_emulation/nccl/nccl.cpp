@@ -1,4 +1,4 @@
-// An emulated libnccl.so.2: the functions that core/cuda/runtime/nccl_library.h loads, between processes that each have
+// An emulated libnccl.so.2: the functions that core/cuda/runtime/nccl.cu loads, between processes that each have
 // an emulated GPU, over Unix sockets.
 //
 // A call waits for the work before it on its stream, and not for other streams, then communicates at once, and queues

@@ -1,5 +1,3 @@
-#include "gyre/data/batch/document_plan.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,12 +1,11 @@
 // Epochs that are drawn from several corpora.
-#include "gyre/data/batch/sample_mix.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <limits>
 #include <numeric>
 
+#include "gyre/data/batch/document_batch.h"
 #include "tests/errors.h"
 
 namespace gyre {

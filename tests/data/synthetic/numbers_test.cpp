@@ -1,12 +1,12 @@
 // Compares number words with forms that were checked by hand.
+#include "gyre/data/synthetic/numbers.h"
+
 #include <doctest/doctest.h>
 
 #include <set>
 #include <string>
 
 #include "gyre/core/error.h"
-#include "gyre/data/synthetic/numbers_english.h"
-#include "gyre/data/synthetic/numbers_german.h"
 
 using namespace gyre;
 using namespace gyre::corpus;

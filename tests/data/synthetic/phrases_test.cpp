@@ -1,13 +1,11 @@
 // Compares clock times, dates, noun phrases and clauses with translations written by hand.
+#include "gyre/data/synthetic/phrases.h"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <ostream>
 #include <string_view>
-
-#include "gyre/data/synthetic/clause.h"
-#include "gyre/data/synthetic/noun_phrases.h"
-#include "gyre/data/synthetic/time_phrases.h"
 
 namespace gyre::corpus {
 static bool operator==(const Phrase& a, const Phrase& b) { return a.english == b.english && a.german == b.german; }

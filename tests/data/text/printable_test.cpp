@@ -1,6 +1,6 @@
-#include "gyre/data/text/printable.h"
-
 #include <doctest/doctest.h>
+
+#include "gyre/data/text/utf8.h"
 
 using namespace gyre;
 

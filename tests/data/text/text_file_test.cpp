@@ -1,11 +1,9 @@
-#include "gyre/data/text/text_file.h"
-
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
 #include <thread>
 
-#include "gyre/data/text/line_ends.h"
+#include "gyre/data/text/labeled_text.h"
 #include "gyre/data/text/line_stream.h"
 #include "tests/data/text_files.h"
 

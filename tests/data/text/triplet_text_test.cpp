@@ -1,7 +1,6 @@
-#include "gyre/data/text/triplet_text.h"
-
 #include <doctest/doctest.h>
 
+#include "gyre/data/text/labeled_text.h"
 #include "tests/data/text/written_text.h"
 #include "tests/shared_data.h"
 

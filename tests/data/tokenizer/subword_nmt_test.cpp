@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "gyre/data/text/text_file.h"
+#include "gyre/data/text/labeled_text.h"
 #include "gyre/data/tokenizer/dictionary_vocabulary.h"
 #include "tests/data/text_files.h"
 #include "tests/shared_data.h"

@@ -6,7 +6,6 @@
 
 #include "gyre/core/random.h"
 #include "gyre/data/tokenizer/dictionary_vocabulary.h"
-#include "gyre/data/tokenizer/subword_nmt/merge_learning.h"
 #include "tests/data/text_files.h"
 #include "tests/shared_data.h"
 #include "tests/threads_in_scope.h"

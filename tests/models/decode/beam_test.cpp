@@ -1,8 +1,8 @@
-#include "gyre/models/decode/beam.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
+
+#include "gyre/models/decode/beam_search.h"
 
 namespace gyre {
 

@@ -1,5 +1,3 @@
-#include "gyre/models/decode/candidates.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <limits>
 
 #include "gyre/core/random.h"
+#include "gyre/models/decode/beam_search.h"
 
 namespace gyre {
 

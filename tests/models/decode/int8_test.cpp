@@ -6,7 +6,6 @@
 #include <memory>
 #include <vector>
 
-#include "gyre/models/decode/continuation_search.h"
 #include "gyre/models/decode/generate.h"
 #include "gyre/models/decode/translate.h"
 #include "tests/errors.h"

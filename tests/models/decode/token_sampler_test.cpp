@@ -1,11 +1,10 @@
-#include "gyre/models/decode/token_sampler.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "gyre/core/error.h"
+#include "gyre/models/decode/sampling.h"
 
 namespace gyre {
 

@@ -6,7 +6,7 @@
 
 #include "gyre/autograd/gradcheck/gradcheck.h"
 #include "gyre/core/io/json.h"
-#include "gyre/models/position/bucket_bias.h"
+#include "gyre/models/position/distances.h"
 #include "tests/errors.h"
 #include "tests/models/golden.h"
 #include "tests/models/position_config.h"

@@ -36,7 +36,7 @@ struct InitialEncoding {
   }
   Var turn(Tape& tape, const Tensor& x, const std::vector<int32_t>& positions) const {
     const int32_t longest = *std::max_element(positions.begin(), positions.end()) + 1;
-    const Rotation rotation = encoding->rotation(tape, DType::f64, longest);
+    const RopeAngles rotation = encoding->rotation(tape, DType::f64, longest);
     return rotation ? rope(tape.constant(x), rotation, positions_of(positions)) : tape.constant(x);
   }
   Tensor add(const Tensor& x, const std::vector<int32_t>& positions) {

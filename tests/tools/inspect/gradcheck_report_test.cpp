@@ -19,7 +19,7 @@ struct Spoil final : Op {
   explicit Spoil(double e) : error(e) {}
   std::string_view name() const override { return "spoil"; }
   void backward(Backward& b) override {
-    b.pass(0);
+    b.forward_gradient(0);
     for (double& g : b.dparameter(1).span<double>()) g += error;
   }
 };

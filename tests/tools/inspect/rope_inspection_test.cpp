@@ -24,7 +24,7 @@ std::vector<bool> passed(const RopeInspection& found) {
 
 // Backward rotates in the wrong direction and computes no gradient of the frequencies.
 struct WrongBackward final : Op {
-  Rotation rotation;
+  RopeAngles rotation;
   Tensor positions;
   std::string_view name() const override { return "wrong_backward"; }
   void backward(Backward& b) override {
@@ -34,7 +34,7 @@ struct WrongBackward final : Op {
   }
 };
 
-Var wrong_backward(const Var& x, const Rotation& rotation, const Tensor& positions) {
+Var wrong_backward(const Var& x, const RopeAngles& rotation, const Tensor& positions) {
   auto op = std::make_unique<WrongBackward>();
   op->rotation = rotation;
   op->positions = positions;
@@ -43,12 +43,12 @@ Var wrong_backward(const Var& x, const Rotation& rotation, const Tensor& positio
   return x.tape().record(std::move(op), y, {x, rotation.frequencies});
 }
 
-Var twice(const Var& x, const Rotation& rotation, const Tensor& positions) {
+Var twice(const Var& x, const RopeAngles& rotation, const Tensor& positions) {
   return rope(rope(x, rotation, positions), rotation, positions);
 }
 
 // The angles are not linear in the position.
-Var clipped(const Var& x, const Rotation& rotation, const Tensor& positions) {
+Var clipped(const Var& x, const RopeAngles& rotation, const Tensor& positions) {
   const Tensor clipped = positions.clone();
   for (int32_t& p : clipped.span<int32_t>()) p = std::min(p, 2);
   return rope(x, rotation, clipped);
@@ -101,7 +101,7 @@ TEST_CASE("inspect rope: a wrong op fails only the checks of its error") {
 
 TEST_CASE("inspect rope: NaN fails every check") {
   CHECK_FALSE(RopeCheck{"", NAN, 1}.passed());
-  const RopeOp broken = [](const Var& x, const Rotation& rotation, const Tensor& positions) {
+  const RopeOp broken = [](const Var& x, const RopeAngles& rotation, const Tensor& positions) {
     return scale(rope(x, rotation, positions), NAN);
   };
   CHECK(passed(inspect({}, 4, broken)) == std::vector<bool>(5, false));

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/io/json.h"
-#include "gyre/models/decode/continuation_search.h"
+#include "gyre/models/decode/generate.h"
 #include "gyre/models/hugging_face/generation_config.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "tests/train/pretrained/hugging_face_copy.h"

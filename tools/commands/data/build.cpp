@@ -3,9 +3,9 @@
 #include <memory>
 #include <utility>
 
-#include "gyre/core/counted.h"
 #include "gyre/core/error.h"
-#include "gyre/core/io/output_target.h"
+#include "gyre/core/io/file.h"
+#include "gyre/core/number_text.h"
 #include "gyre/data/store/build_store.h"
 #include "gyre/data/store/document_store.h"
 #include "gyre/data/text/document_options.h"

@@ -13,16 +13,16 @@
 #include <string>
 #include <vector>
 
-#include "gyre/core/counted.h"
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/kernels/kernels.h"
+#include "gyre/core/number_text.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/data/checking/check_data.h"
 #include "gyre/data/checking/check_documents.h"
 #include "gyre/data/store/token_store.h"
 #include "gyre/data/text/document_options.h"
-#include "gyre/data/text/printable.h"
+#include "gyre/data/text/utf8.h"
 #include "gyre/models/config/config.h"
 #include "gyre/models/encoder_decoder.h"
 #include "gyre/train/tasks/require_positions.h"

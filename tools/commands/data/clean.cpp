@@ -3,8 +3,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "gyre/core/counted.h"
 #include "gyre/core/io/json.h"
+#include "gyre/core/number_text.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/data/store/document_store.h"
 #include "gyre/data/text/cleaning/clean_corpus.h"

@@ -7,7 +7,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/file.h"
-#include "gyre/core/sizes.h"
+#include "gyre/core/option_checks.h"
 #include "gyre/data/synthetic/embedded_corpus.h"
 #include "tools/program.h"
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/io/json.h"
-#include "gyre/data/text/triplet_text.h"
+#include "gyre/data/text/labeled_text.h"
 #include "gyre/train/tasks/matching/match_task.h"
 #include "tools/command_line/messages.h"
 #include "tools/commands/evaluate/classifier_evaluation.h"

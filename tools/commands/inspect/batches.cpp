@@ -3,7 +3,7 @@
 #include <iostream>
 #include <memory>
 
-#include "gyre/core/io/output_target.h"
+#include "gyre/core/io/file.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/train/log/logger.h"
 #include "gyre/train/pretrained/trained_model.h"

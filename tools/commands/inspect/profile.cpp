@@ -1,7 +1,5 @@
 // gyre inspect profile: measures time and memory of training steps by op and by module, and writes tables, pictures and
 // traces. Under mpirun the steps include gradient all-reduce.
-#include "gyre/autograd/inspect/profile.h"
-
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -9,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "gyre/autograd/inspect/timeline.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/option_checks.h"

@@ -130,7 +130,7 @@ Tensor product(const Tensor& a, const Tensor& b) {
 }
 
 void print_rope(const RopeInspection& found, const RopeOptions& options) {
-  const Rotary& r = found.rotary;
+  const RopeShape& r = found.rotary;
   fmt::print("RoPE: {} of {} features rotate, pairs {}, base {:g}, scaling {}, step {:g}, magnitude m = {:g}\n", r.dims,
              dim_of(found), enum_name(r.pairs), options.base, enum_name(options.scaling), r.position_scale,
              r.magnitude);

@@ -13,11 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "gyre/autograd/inspect/backward_trace.h"
 #include "gyre/autograd/inspect/tensor_stats.h"
 #include "gyre/core/error.h"
 #include "gyre/core/suggestions.h"
-#include "gyre/data/text/printable.h"
+#include "gyre/data/text/utf8.h"
 #include "tools/inspect/inspect_target.h"
 #include "tools/inspect/tape/tape_report.h"
 #include "tools/options/cpu_threads.h"

@@ -13,14 +13,13 @@
 #include <utility>
 #include <vector>
 
-#include "gyre/autograd/inspect/profile.h"
 #include "gyre/autograd/inspect/tape_rows.h"
-#include "gyre/autograd/module_path.h"
+#include "gyre/autograd/inspect/timeline.h"
 #include "gyre/core/io/file.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/suggestions.h"
-#include "gyre/data/text/printable.h"
+#include "gyre/data/text/utf8.h"
 #include "tools/inspect/inspect_target.h"
 #include "tools/inspect/tape/tape_report.h"
 #include "tools/options/cpu_threads.h"

@@ -17,10 +17,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "gyre/core/counted.h"
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/kernels/kernels.h"
+#include "gyre/core/number_text.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/option_values.h"
 #include "gyre/data/tokenizer/vocabulary.h"

@@ -132,7 +132,7 @@ class PositionReader {
 
   // Rows of angles begin with the cosines of all rotated features.
   void add_rotation(std::vector<PositionCurve>& all) const {
-    const Rotation rotation = encoding_.rotation(tape_, DType::f32, distance_ + 1);
+    const RopeAngles rotation = encoding_.rotation(tape_, DType::f32, distance_ + 1);
     if (!rotation) return;
     all.push_back(curve("mean cosine of the angles", [&](double t) {
       const float* row = rotation.angles.data<float>() + int64_t(std::abs(t)) * rotation.angles.cols();

@@ -2,8 +2,7 @@
 #pragma once
 
 #include <gyre/autograd/tape.h>
-#include <gyre/core/dispatch.h>
-#include <gyre/core/matrix_span.h>
+#include <gyre/core/tensor.h>
 
 #include <cmath>
 

@@ -2,7 +2,7 @@
 // no linear model can represent.
 //   train_block [UPDATES]
 #include <gyre/autograd/gradcheck/gradcheck.h>
-#include <gyre/models/modules/linear.h>
+#include <gyre/models/modules/layers.h>
 #include <gyre/train/optim/optimizer.h>
 
 #include <cstdio>

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "gyre/autograd/module_path.h"
+#include "gyre/autograd/inspect/tape_rows.h"
 #include "gyre/core/io/json.h"
 
 namespace gyre {

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "gyre/autograd/inspect/backward_trace.h"
 #include "gyre/autograd/inspect/tape_rows.h"
 #include "gyre/autograd/inspect/tensor_stats.h"
 #include "gyre/core/io/json.h"

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "gyre/autograd/inspect/tape_rows.h"
-#include "gyre/autograd/module_path.h"
 #include "gyre/core/io/json.h"
 
 namespace gyre {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "gyre/autograd/inspect/profile.h"
+#include "gyre/autograd/inspect/timeline.h"
 #include "gyre/train/optim/optimizer_options.h"
 #include "tools/workload/gpu/gpu_model.h"
 #include "tools/workload/workload.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "gyre/core/hexadecimal.h"
+#include "gyre/core/number_text.h"
 #include "gyre/train/job.h"
 #include "gyre/train/job_context.h"
 #include "gyre/train/log/stopwatch.h"

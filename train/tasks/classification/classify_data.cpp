@@ -4,8 +4,8 @@
 
 #include <numeric>
 
-#include "gyre/core/counted.h"
 #include "gyre/core/error.h"
+#include "gyre/core/number_text.h"
 #include "gyre/train/tasks/labeled_input.h"
 
 namespace gyre {

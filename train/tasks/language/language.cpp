@@ -14,12 +14,11 @@
 #include <vector>
 
 #include "gyre/autograd/ops.h"
-#include "gyre/core/counted.h"
 #include "gyre/core/error.h"
-#include "gyre/core/hexadecimal.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/kernels/kernels.h"
-#include "gyre/data/text/line_ends.h"
+#include "gyre/core/number_text.h"
+#include "gyre/data/text/line_stream.h"
 #include "gyre/data/tokenizer/continuation.h"
 #include "gyre/models/decode/generate.h"
 #include "gyre/models/encoder_only.h"

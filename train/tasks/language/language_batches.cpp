@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "gyre/core/counted.h"
 #include "gyre/core/error.h"
 #include "gyre/core/io/safetensors.h"
+#include "gyre/core/number_text.h"
 #include "gyre/train/tasks/language/language_data.h"
 #include "gyre/train/tasks/language/language_stages.h"
 #include "gyre/train/tasks/to_tensor.h"

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "gyre/core/counted.h"
 #include "gyre/core/error.h"
+#include "gyre/core/number_text.h"
 #include "gyre/core/random.h"
 #include "gyre/data/batch/document_batch.h"
 #include "gyre/data/store/document_store.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gyre/data/batch/drawn_samples.h"
+#include "gyre/data/batch/document_batch.h"
 #include "gyre/data/batch/masking.h"
 #include "gyre/data/store/document_store.h"
 #include "gyre/data/tokenizer/vocabulary.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gyre/data/batch/document_plan.h"
+#include "gyre/data/batch/document_batch.h"
 #include "gyre/data/batch/masking.h"
 #include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "gyre/train/options.h"
@@ -53,7 +53,8 @@ struct LanguageOptions : TrainOptions {
     optimizer.schedule.warmup = 500;
   }
   TokenizerChoice tokenizer;  // way to read the vocabulary
-  // Shares of the samples from each of the train_sets, of any sum (data/batch/sample_mix.h). Empty: every sample once.
+  // Shares of the samples from each of the train_sets, of any sum (data/batch/document_batch.h). Empty: every sample
+  // once.
   std::vector<double> train_weights;
   Path pretrained_model;                 // initial weights of a new run (train/tasks/initial_weights.h), or empty
   std::string documents = "blank-line";  // end of a document in text (parse_document_end())

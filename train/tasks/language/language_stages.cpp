@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gyre/core/error.h"
-#include "gyre/core/hexadecimal.h"
+#include "gyre/core/number_text.h"
 #include "gyre/core/option_values.h"
 #include "gyre/train/optim/schedule.h"
 #include "gyre/train/options.h"

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "gyre/core/counted.h"
 #include "gyre/core/error.h"
+#include "gyre/core/number_text.h"
 #include "gyre/core/random.h"
 #include "gyre/train/tasks/labeled_input.h"
 

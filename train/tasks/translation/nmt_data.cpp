@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "gyre/core/counted.h"
 #include "gyre/core/error.h"
+#include "gyre/core/number_text.h"
 #include "gyre/core/random.h"
 #include "gyre/data/store/build_store.h"
 #include "gyre/data/text/parallel_text.h"

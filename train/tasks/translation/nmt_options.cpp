@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gyre/core/counted.h"
+#include "gyre/core/number_text.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/data/store/token_store.h"
 #include "gyre/data/text/text_input.h"

@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include "gyre/core/error.h"
-#include "gyre/core/hexadecimal.h"
+#include "gyre/core/number_text.h"
 #include "gyre/core/random.h"
-#include "gyre/data/text/line_ends.h"
+#include "gyre/data/text/line_stream.h"
 #include "gyre/train/log/stopwatch.h"
 #include "gyre/train/metrics/bleu.h"
 #include "gyre/train/metrics/chrf.h"

@@ -1,6 +1,6 @@
-#include "gyre/data/text/cleaning/compared_words.h"
-
 #include <doctest/doctest.h>
+
+#include "gyre/data/text/cleaning/text_comparison.h"
 
 using gyre::compared_words;
 

@@ -1,5 +1,3 @@
-#include "gyre/data/text/cleaning/near_duplicates.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -11,7 +9,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/random.h"
-#include "gyre/data/text/cleaning/compared_words.h"
+#include "gyre/data/text/cleaning/text_comparison.h"
 
 using namespace gyre;
 

@@ -1,8 +1,6 @@
-#include "gyre/data/text/cleaning/ngram_index.h"
-
 #include <doctest/doctest.h>
 
-#include "gyre/data/text/cleaning/compared_words.h"
+#include "gyre/data/text/cleaning/text_comparison.h"
 
 using namespace gyre;
 

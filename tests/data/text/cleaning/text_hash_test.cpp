@@ -1,8 +1,8 @@
-#include "gyre/data/text/cleaning/text_hash.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
+
+#include "gyre/data/text/cleaning/text_comparison.h"
 
 using namespace gyre;
 
