@@ -8,7 +8,8 @@
 
 namespace gyre {
 
-// Blocks of the kernels that sum the columns of a matrix (core/cuda/columns.h): there are `rows` times `columns` blocks of `across` times `down` threads. A thread sums at most `rows_each` rows.
+// Blocks of the kernels that sum the columns of a matrix (core/cuda/columns.h): there are `rows` times `columns` blocks
+// of `across` times `down` threads. A thread sums at most `rows_each` rows.
 struct ColumnBlocks {
   int64_t rows, columns;
   int64_t across, down;
@@ -29,7 +30,8 @@ constexpr ColumnBlocks column_blocks(int64_t rows, int64_t packs) {
   return {divide_up(rows, down * rows_each), columns, across, down, rows_each};
 }
 
-// Teams of the kernels of layer norm (core/cuda/layer_norm.cu). A team of `warps` warps processes a row. Each thread holds `parts` packs of it.
+// Teams of the kernels of layer norm (core/cuda/layer_norm.cu). A team of `warps` warps processes a row. Each thread
+// holds `parts` packs of it.
 struct NormTeam {
   int warps, parts;
   // The packs of a row that a thread of each warp can hold together.

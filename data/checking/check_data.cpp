@@ -108,50 +108,7 @@ Finding epoch_finding(const Epoch& epoch, const SetStatistics& train, const Batc
           {}};
 }
 
-}  // namespace
-
-uint64_t length_percentile(const SetStatistics& set, int side, double share) {
-  if (set.lengths.empty()) return 0;
-  std::vector<uint32_t> lengths;
-  lengths.reserve(set.lengths.size());
-  for (const auto& pair : set.lengths) lengths.push_back(pair[size_t(side)]);
-  const auto at = std::min(size_t(share * double(lengths.size())), lengths.size() - 1);
-  std::nth_element(lengths.begin(), lengths.begin() + std::ptrdiff_t(at), lengths.end());
-  return lengths[at];
-}
-
-DataCheck check_data(const DataCheckOptions& options, const Vocabulary& vocabulary) {
-  const std::vector<DataSet> sets = sets_of(options);
-  DataCheck check;
-  for (const DataSet& set : sets) {
-    if (set.files.size() == 1) check.keys = RowKeys::ids;
-  }
-  const MeasureOptions measure{check.keys, options.batch.max_length, options.sample_lines};
-  check.overlaps = overlaps_of(sets.size(), !options.valid.empty());
-  check.sets.resize(sets.size());
-  // Held-out sets first, because their sentences are looked up in the others.
-  for (size_t i = sets.size(); i-- > 0;) {
-    check.sets[i] = measure_set(sets[i], vocabulary, measure, [&](const CheckedRow& row) {
-      for (Overlap& overlap : check.overlaps) {
-        if (overlap.held_out == i) overlap.add_held_out(row);
-        if (overlap.other == i) overlap.look_up(row);
-      }
-    });
-  }
-  for (const SetStatistics& set : check.sets) {
-    judge_text(set, check.findings);
-    judge_pieces(set, options, check.findings);
-  }
-  for (const Overlap& overlap : check.overlaps) judge_overlap(overlap, check.sets, check.findings);
-  for (size_t i = 1; i < sets.size(); ++i) judge_sides(check.sets[0], check.sets[i], check.findings);
-  check.epoch = plan_updates(check.sets[0], options.batch);
-  check.findings.push_back(epoch_finding(check.epoch, check.sets[0], options.batch));
-  return check;
-}
-
 // The verdicts of check_data(): what counts as a warning and what as an error.
-
-namespace {
 
 constexpr Limits kDuplicatePairs{0.05, kNever};  // repeated pairs weigh more in training, but do no harm
 constexpr Limits kCopies{0.01, 0.2};             // models learn to copy from few copies (Khayrallah and Koehn 2018)
@@ -225,8 +182,6 @@ double cosine(const std::vector<uint64_t>& a, const std::vector<uint64_t>& b) {
   return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
 }
 
-}  // namespace
-
 void judge_text(const SetStatistics& set, std::vector<Finding>& findings) {
   judge_line_counts(set, findings);
   if (!set.is_store) {
@@ -293,6 +248,47 @@ void judge_sides(const SetStatistics& train, const SetStatistics& held_out, std:
                                                    "target like its source; are the files swapped?"
                                  : held_out.name + ": the sides look like those of the training set",
                       {}});
+}
+
+}  // namespace
+
+uint64_t length_percentile(const SetStatistics& set, int side, double share) {
+  if (set.lengths.empty()) return 0;
+  std::vector<uint32_t> lengths;
+  lengths.reserve(set.lengths.size());
+  for (const auto& pair : set.lengths) lengths.push_back(pair[size_t(side)]);
+  const auto at = std::min(size_t(share * double(lengths.size())), lengths.size() - 1);
+  std::nth_element(lengths.begin(), lengths.begin() + std::ptrdiff_t(at), lengths.end());
+  return lengths[at];
+}
+
+DataCheck check_data(const DataCheckOptions& options, const Vocabulary& vocabulary) {
+  const std::vector<DataSet> sets = sets_of(options);
+  DataCheck check;
+  for (const DataSet& set : sets) {
+    if (set.files.size() == 1) check.keys = RowKeys::ids;
+  }
+  const MeasureOptions measure{check.keys, options.batch.max_length, options.sample_lines};
+  check.overlaps = overlaps_of(sets.size(), !options.valid.empty());
+  check.sets.resize(sets.size());
+  // Held-out sets first, because their sentences are looked up in the others.
+  for (size_t i = sets.size(); i-- > 0;) {
+    check.sets[i] = measure_set(sets[i], vocabulary, measure, [&](const CheckedRow& row) {
+      for (Overlap& overlap : check.overlaps) {
+        if (overlap.held_out == i) overlap.add_held_out(row);
+        if (overlap.other == i) overlap.look_up(row);
+      }
+    });
+  }
+  for (const SetStatistics& set : check.sets) {
+    judge_text(set, check.findings);
+    judge_pieces(set, options, check.findings);
+  }
+  for (const Overlap& overlap : check.overlaps) judge_overlap(overlap, check.sets, check.findings);
+  for (size_t i = 1; i < sets.size(); ++i) judge_sides(check.sets[0], check.sets[i], check.findings);
+  check.epoch = plan_updates(check.sets[0], options.batch);
+  check.findings.push_back(epoch_finding(check.epoch, check.sets[0], options.batch));
+  return check;
 }
 
 }  // namespace gyre

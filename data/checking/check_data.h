@@ -71,11 +71,4 @@ DataCheck check_data(const DataCheckOptions& options, const Vocabulary& vocabula
 // are none.
 uint64_t length_percentile(const SetStatistics& set, int side, double share);
 
-// The findings of one set, without the lengths that only training limits; of an overlap; of the sides of a held-out
-// set, compared with those of training. Thresholds are in check_data.cpp.
-void judge_text(const SetStatistics& set, std::vector<Finding>& findings);
-void judge_pieces(const SetStatistics& set, const DataCheckOptions& options, std::vector<Finding>& findings);
-void judge_overlap(const Overlap& overlap, const std::vector<SetStatistics>& sets, std::vector<Finding>& findings);
-void judge_sides(const SetStatistics& train, const SetStatistics& held_out, std::vector<Finding>& findings);
-
 }  // namespace gyre

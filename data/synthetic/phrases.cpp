@@ -246,10 +246,14 @@ Phrase some_date(Draw& draw, bool dative) {
   return date(draw.between(1, kDaysInMonth[month - 1]), month, dative);
 }
 
+namespace {
+
 uint32_t some_year(Draw& draw) {
   if (draw.chance(0.6)) return draw.between(1900, 1999);
   return draw.chance(0.6) ? draw.between(2000, 2025) : draw.between(1100, 1899);
 }
+
+}  // namespace
 
 Phrase year(uint32_t year) { return {english_year(year), german_year(year)}; }
 

@@ -164,7 +164,6 @@ Phrase date(uint32_t day, uint32_t month, bool dative);
 
 Phrase some_clock_time(Draw& draw);
 Phrase some_date(Draw& draw, bool dative);
-uint32_t some_year(Draw& draw);
 Phrase year(uint32_t year);
 Phrase some_weekday(Draw& draw);
 
