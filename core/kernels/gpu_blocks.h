@@ -6,6 +6,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "gyre/core/kernels/arguments.h"
+
 namespace gyre {
 
 // Blocks of the kernels that sum the columns of a matrix (core/cuda/columns.h): there are `rows` times `columns` blocks
@@ -90,6 +92,12 @@ void pack_segments(WaitingSegments waiting, const Place& place, const EndBlock& 
       end_block(left);
     }
   }
+}
+
+// Attention on tensor cores moves packs of 8 features. True if each pack consists of rotated features, whose partners
+// are a pack too, or of others.
+inline bool rotates_whole_packs(const RopeShape& rotary) {
+  return rotary.dims % (rotary.pairs == RotaryPairs::interleaved ? 8 : 16) == 0;
 }
 
 }  // namespace gyre

@@ -19,11 +19,13 @@ struct Call {
   int64_t width;
   DType dtype;
   bool terms;
+  const AttentionRope& rotation;
 
   int64_t longest() const { return std::max<int64_t>(queries.longest(), keys.longest()); }
   bool runs_on_tensor_cores() const {
     const bool tensor_width = width == 32 || width == 64 || width == 128;
-    return dtype == DType::bf16 && tensor_width && !terms && shape.window >= longest() - 1;
+    const bool rotates_packs = !rotation.angles || rotates_whole_packs(rotation.rotary);
+    return dtype == DType::bf16 && tensor_width && !terms && rotates_packs && shape.window >= longest() - 1;
   }
 };
 
@@ -118,10 +120,9 @@ double drawn(const Call& call, double pairs) {
 }
 
 // Long segments read rotated copies of queries and keys, which live as long as the call.
-std::vector<Tensor> rotated_copies(const Call& call, const AttentionRope& rotation, const HeadColumns& q,
-                                   const HeadColumns& k) {
+std::vector<Tensor> rotated_copies(const Call& call, const HeadColumns& q, const HeadColumns& k) {
   std::vector<Tensor> copies;
-  if (!rotation.angles || !call.runs_on_tensor_cores() || call.longest() <= kTileRows) return copies;
+  if (!call.rotation.angles || !call.runs_on_tensor_cores() || call.longest() <= kTileRows) return copies;
   for (const auto& [rows, heads] : {std::pair(q.rows, call.shape.heads), std::pair(k.rows, call.shape.key_heads())}) {
     copies.push_back(temporary({rows.rows(), heads * call.width}, call.dtype));
     report_pass("rotation", {copies.back(), copies.back()});
@@ -142,12 +143,12 @@ void VirtualKernels::attention(const Tensor& out, const Tensor& lse, const HeadC
                                const HeadColumns& /*v*/, const Segments& queries, const Segments& keys,
                                const AttentionShape& shape, const AttentionRope& rotation,
                                const AttentionPositionTerms& terms) {
-  const Call call{queries, keys, shape, out.cols() / shape.heads, q.rows.dtype(), bool(terms)};
+  const Call call{queries, keys, shape, out.cols() / shape.heads, q.rows.dtype(), bool(terms), rotation};
   const auto element = double(dtype_bytes(call.dtype));
   const double columns = double(2 * queries.tokens()) + double(2 * keys.tokens()) / shape.group();
   const double bytes = columns * double(out.cols()) * element + bytes_of({lse});
   if (!call.runs_on_tensor_cores()) return report_plain("attention without tensor cores", call, 1, 2, bytes);
-  const std::vector<Tensor> rotated = rotated_copies(call, rotation, q, k);
+  const std::vector<Tensor> rotated = rotated_copies(call, q, k);
   const AllTiles all(call);
   const double share = all.packed_share();
   report_tiles("attention", call, all.packed.blocks(), 2 * all.packed.pairs, packed_forward_blocks(call.width),
@@ -163,7 +164,7 @@ void VirtualKernels::attention_backward(const HeadColumns& /*dq*/, const HeadCol
                                         const Segments& queries, const Segments& keys, const AttentionShape& shape,
                                         const AttentionRope& rotation, const AttentionPositionTerms& terms) {
   const int64_t d = dout.cols();
-  const Call call{queries, keys, shape, d / shape.heads, dout.dtype(), bool(terms)};
+  const Call call{queries, keys, shape, d / shape.heads, dout.dtype(), bool(terms), rotation};
   const DType exact = statistics_dtype(dout.dtype());
   const Tensor sums = temporary({shape.heads, dout.rows()}, exact);
   const Tensor exact_dq = dfrequencies ? temporary({q.rows.rows(), d}, exact) : Tensor();
@@ -172,7 +173,7 @@ void VirtualKernels::attention_backward(const HeadColumns& /*dq*/, const HeadCol
   const Tensor exact_dv = grouped && dv.rows ? temporary({k.rows.rows(), d}, exact) : Tensor();
   const double row_bytes = double(d) * double(dtype_bytes(call.dtype)), nq = queries.tokens(), nk = keys.tokens();
   const bool key_side = dk.rows || dv.rows;
-  const std::vector<Tensor> rotated = rotated_copies(call, rotation, q, k);
+  const std::vector<Tensor> rotated = rotated_copies(call, q, k);
   if (call.runs_on_tensor_cores()) {
     const AllTiles all(call);
     // Each kernel reads q, dout, k and v. Those of long segments also read the statistics, and the first one out.

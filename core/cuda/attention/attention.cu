@@ -25,7 +25,9 @@ void CudaKernels::attention(const Tensor& out, const Tensor& lse, const HeadColu
     using D = decltype(type);
     using T = Compute<D>;
     const DevicePositionTerms<T> device_terms(terms, shape, width, std::max(queries.longest(), keys.longest()));
-    const bool first = rotates_first<D>(rotation, width, device_terms, queries, keys);
+    const bool on_tensor_cores = runs_on_tensor_cores<D>(
+        width, device_terms, rotation, {rows_of<D>({out}), rows_of<D>(q), rows_of<D>(k), rows_of<D>(v)});
+    const bool first = on_tensor_cores && rotates_first(rotation, queries, keys);
     const auto rotated = [&](const HeadColumns& x, const Tensor& positions, int heads) {
       return first ? rotated_copy(*this, x, positions, rotation, heads, width) : x;
     };
@@ -41,7 +43,7 @@ void CudaKernels::attention(const Tensor& out, const Tensor& lse, const HeadColu
                                 make_row_rotation<T>(context_, left, left.query_positions),
                                 make_row_rotation<T>(context_, left, left.key_positions),
                                 Scoring<T>(shape, width, k.rows.rows(), queries.longest())};
-    run_attention(context_, a, device_terms, queries, keys);
+    run_attention(context_, on_tensor_cores, a, device_terms, queries, keys);
   });
 }
 

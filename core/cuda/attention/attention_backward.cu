@@ -59,13 +59,17 @@ void CudaKernels::attention_backward(const HeadColumns& dq, const HeadColumns& d
     using D = decltype(type);
     using T = Compute<D>;
     const DevicePositionTerms<T> device_terms(terms, shape, width, std::max(queries.longest(), keys.longest()));
-    const bool first = rotates_first<D>(rotation, width, device_terms, queries, keys);
+    const auto ungrouped = [&](const HeadColumns& x) { return grouped ? Rows<D>() : rows_of<D>(x); };
+    const bool on_tensor_cores =
+        runs_on_tensor_cores<D>(width, device_terms, rotation,
+                                {rows_of<D>(dq), ungrouped(dk), ungrouped(dv), rows_of<D>({dout}), rows_of<D>({out}),
+                                 rows_of<D>(q), rows_of<D>(k), rows_of<D>(v)});
+    const bool first = on_tensor_cores && rotates_first(rotation, queries, keys);
     const auto rotated = [&](const HeadColumns& x, const Tensor& positions, int heads) {
       return first ? rotated_copy(*this, x, positions, rotation, heads, width) : HeadColumns();
     };
     const HeadColumns rotated_q = rotated(q, rotation.query_positions, shape.heads);
     const HeadColumns rotated_k = rotated(k, rotation.key_positions, shape.key_heads());
-    const auto ungrouped = [&](const HeadColumns& x) { return grouped ? Rows<D>() : rows_of<D>(x); };
     const AttentionBackward<D> a{{rows_of<D>(dq), rows_of<T>(exact_dq)},
                                  {ungrouped(dk), rows_of<T>(exact_dk)},
                                  {ungrouped(dv), rows_of<T>(exact_dv)},
@@ -82,17 +86,16 @@ void CudaKernels::attention_backward(const HeadColumns& dq, const HeadColumns& d
                                  make_row_rotation<T>(context_, rotation, rotation.query_positions),
                                  make_row_rotation<T>(context_, rotation, rotation.key_positions),
                                  Scoring<T>(shape, width, k.rows.rows(), queries.longest())};
-    run_attention(context_, a, device_terms, queries, keys);
+    run_attention(context_, on_tensor_cores, a, device_terms, queries, keys);
     add_term_gradients(context_, dterms, a, device_terms, queries, keys);
     if (grouped && dk.rows) add_groups<D>(context_, dk, exact_dk.rows, a.key_rotation, shape);
     if (grouped && dv.rows) add_groups<D>(context_, dv, exact_dv.rows, {}, shape);
     if (!dfrequencies) return;
-    const bool rounded = runs_on_tensor_cores<D>(width, device_terms);
     const auto add = [&](const Rows<T>& dy, const Rows<D>& x, const RopeRows<T>& row_rotation, int64_t rows,
                          int group) {
       launch(add_frequency_gradients<D>, dim3(unsigned(dfrequencies.size())), dim3(kThreads), 0, context_.stream(),
-             dfrequencies.data<T>(), dy, x, row_rotation, rotation.rotary.position_scale, rounded, rows, shape.heads,
-             group, int(width));
+             dfrequencies.data<T>(), dy, x, row_rotation, rotation.rotary.position_scale, on_tensor_cores, rows,
+             shape.heads, group, int(width));
     };
     add(a.dq.exact, a.q, a.query_rotation, queries.tokens(), 1);
     add(a.dk.exact, a.k, a.key_rotation, keys.tokens(), shape.group());

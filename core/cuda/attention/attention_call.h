@@ -3,10 +3,13 @@
 #pragma once
 
 #include <algorithm>
+#include <initializer_list>
 #include <numbers>
 
 #include "gyre/core/cuda/dispatch.h"
 #include "gyre/core/cuda/runtime/context.h"
+#include "gyre/core/cuda/vectors.h"
+#include "gyre/core/kernels/gpu_blocks.h"
 
 namespace gyre::cuda {
 
@@ -260,18 +263,21 @@ void with_tensor_width(int64_t width, F&& f) {
 void run_tensor(Context& context, const AttentionForward<bfloat16>& a, const Segments& queries, const Segments& keys);
 void run_tensor(Context& context, const AttentionBackward<bfloat16>& a, const Segments& queries, const Segments& keys);
 
+// True if these kernels support the call. They move rows in packs of 16 bytes, and rotate whole packs. `rows`: all rows
+// that they read or write.
 template <class D>
-bool runs_on_tensor_cores(int64_t width, const DevicePositionTerms<Compute<D>>& device_terms) {
-  return std::is_same_v<D, bfloat16> && has_tensor_width(width) && !device_terms;
+bool runs_on_tensor_cores(int64_t width, const DevicePositionTerms<Compute<D>>& device_terms,
+                          const AttentionRope& rotation, std::initializer_list<Rows<D>> rows) {
+  const bool rotates_packs =
+      !rotation.angles || (rotates_whole_packs(rotation.rotary) && is_aligned(rotation.angles.data<Compute<D>>()));
+  return std::is_same_v<D, bfloat16> && has_tensor_width(width) && !device_terms && rotates_packs &&
+         std::ranges::all_of(rows, [](const Rows<D>& r) { return has_aligned_rows(r.data, r.stride); });
 }
 
-// True if queries and keys are to be rotated once, before the attention kernels: when those have tiles of long
+// True if queries and keys are to be rotated once, before the tensor-core kernels: when those have tiles of long
 // segments, which several blocks load.
-template <class D>
-bool rotates_first(const AttentionRope& rotation, int64_t width, const DevicePositionTerms<Compute<D>>& device_terms,
-                   const Segments& queries, const Segments& keys) {
-  return rotation.angles && runs_on_tensor_cores<D>(width, device_terms) &&
-         std::max(queries.longest(), keys.longest()) > kTileRows;
+inline bool rotates_first(const AttentionRope& rotation, const Segments& queries, const Segments& keys) {
+  return rotation.angles && std::max(queries.longest(), keys.longest()) > kTileRows;
 }
 // A rotated copy of queries or keys, which have `heads` heads of this width.
 HeadColumns rotated_copy(Kernels& kernels, const HeadColumns& x, const Tensor& positions, const AttentionRope& rotation,
@@ -283,12 +289,12 @@ template <class D>
 void add_groups(Context& context, const HeadColumns& dx, const Tensor& exact, const RopeRows<Compute<D>>& rotation,
                 const AttentionShape& shape);
 
-// Runs the tensor-core kernels if they support the call, otherwise the plain kernels.
+// Runs the tensor-core kernels, or the plain kernels.
 template <template <class> class Call, class D>
-void run_attention(Context& context, const Call<D>& a, const DevicePositionTerms<Compute<D>>& device_terms,
-                   const Segments& queries, const Segments& keys) {
+void run_attention(Context& context, bool on_tensor_cores, const Call<D>& a,
+                   const DevicePositionTerms<Compute<D>>& device_terms, const Segments& queries, const Segments& keys) {
   if constexpr (std::is_same_v<D, bfloat16>) {
-    if (runs_on_tensor_cores<D>(a.scoring.width, device_terms)) return run_tensor(context, a, queries, keys);
+    if (on_tensor_cores) return run_tensor(context, a, queries, keys);
   }
   run_plain(context, a, device_terms, queries, keys);
 }

@@ -1,5 +1,6 @@
 // Tiles of bf16 rows in shared memory for attention on tensor cores: loads, and stores of sums. A block has four warps.
-// Each warp processes 16 rows of a tile of 64 rows: a strip.
+// Each warp processes 16 rows of a tile of 64 rows: a strip. Rows are moved in packs of 16 bytes
+// (runs_on_tensor_cores).
 #pragma once
 
 #include "gyre/core/cuda/attention/attention_call.h"
@@ -18,18 +19,13 @@ __device__ inline int first_row_of_warp() { return int(threadIdx.x) / kWarp * kS
 struct HeadRows {
   Rows<bfloat16> rows;
   RopeRows<float> row_rotation;
-  bool packs;           // rows can be moved in packs of 16 bytes
   Rows<float> exact{};  // rows of gradients only (GradientRows)
 
   HeadRows(const GradientRows<bfloat16>& gradient, const RopeRows<float>& row_rotation)
       : HeadRows(gradient.rows, row_rotation) {
     exact = gradient.exact;
   }
-  HeadRows(const Rows<bfloat16>& rows, const RopeRows<float>& row_rotation) : rows(rows), row_rotation(row_rotation) {
-    const int whole = row_rotation.interleaved ? 8 : 16;  // so that the rotated features fill whole packs
-    packs = has_aligned_rows(rows.data, rows.stride) &&
-            (!row_rotation.positions || (row_rotation.dims % whole == 0 && is_aligned(row_rotation.angles)));
-  }
+  HeadRows(const Rows<bfloat16>& rows, const RopeRows<float>& row_rotation) : rows(rows), row_rotation(row_rotation) {}
   __host__ __device__ bool requested() const { return rows.data || exact.data; }
   // Features of one row of the batch, from column `feature` on.
   __device__ bfloat16* at(int64_t row, int64_t feature) const { return rows.data + row * rows.stride + feature; }
@@ -99,13 +95,6 @@ __device__ inline void for_each_pack(int strip, const F& f) {
 template <int Width>
 __device__ inline void copy_strip(const Tile<Width>& tile, const HeadSlice& from, int strip) {
   if (strip >= from.count) return;
-  if (!from.head.packs) {
-    for (int e = lane_of_warp(); e < kStripRows * Width; e += kWarp) {
-      const int i = strip + e / Width, f = e % Width;
-      *tile.at(i, f) = i < from.count ? *from.head.at(from.first + i, from.feature + f) : bfloat16(0.0f);
-    }
-    return;
-  }
   for_each_pack<Width>(strip, [&](int i, int f) {
     const bool inside = i < from.count;
     copy_async(tile.at(i, f), from.head.at(from.first + (inside ? i : 0), from.feature + f), inside);
@@ -122,9 +111,7 @@ __device__ inline void load_strip(const Tile<Width>& tile, const HeadSlice& from
     const bool inside = i < from.count;
     const int64_t row = from.first + (inside ? i : 0);
     const bfloat16* x = from.head.at(row, from.feature);
-    if (!from.head.packs) {
-      for (int l = f; l < f + 8; ++l) store(tile.at(i, l), inside ? row_rotation.rotated(x, row, l) : 0.0f);
-    } else if (inside && f < row_rotation.dims) {
+    if (inside && f < row_rotation.dims) {
       float own[8], partner[8], rotated[8];
       load_numbers(own, x + f, 8, true);
       load_numbers(partner, x + partner_pack(row_rotation, f), 8, true);
@@ -153,7 +140,7 @@ __device__ inline void store_strip(const HeadSlice& to, int strip, const float (
   __syncwarp();
   for_each_pack<Width>(strip, [&](int i, int f) {
     if (i < to.count)
-      store_pack(to.head.at(to.first + i, to.feature + f), load_pack(buffer.at(i, f), 8, true), 8, to.head.packs);
+      store_pack(to.head.at(to.first + i, to.feature + f), load_pack(buffer.at(i, f), 8, true), 8, true);
   });
 }
 
@@ -184,10 +171,6 @@ __device__ inline void store_gradients(const HeadSlice& to, int strip, const flo
     for (int l = f; head.exact.data && l < f + 8; ++l)
       head.exact.data[row * head.exact.stride + to.feature + l] = dy[l];
     if (!head.rows.data) continue;
-    if (!head.packs) {
-      for (int l = f; l < f + 8; ++l) store(y + l, head.row_rotation.rotated_back(dy, row, l));
-      continue;
-    }
     float own[8];
     load_numbers(own, dy + f, 8, true);
     if (head.row_rotation.positions && f < head.row_rotation.dims) {
@@ -209,8 +192,8 @@ __device__ inline void row_dots(float (&to)[2], const HeadSlice& x, const HeadSl
   float sum = 0;
   for (int f = lane % 2 * 8; row < x.count && f < Width; f += 16) {
     float of_x[8], of_y[8];
-    load_numbers(of_x, x.head.at(x.first + row, x.feature + f), 8, x.head.packs);
-    load_numbers(of_y, y.head.at(y.first + row, y.feature + f), 8, y.head.packs);
+    load_numbers(of_x, x.head.at(x.first + row, x.feature + f), 8, true);
+    load_numbers(of_y, y.head.at(y.first + row, y.feature + f), 8, true);
     for (int i = 0; i < 8; ++i) sum += of_x[i] * of_y[i];
   }
   sum += __shfl_xor_sync(0xFFFFFFFF, sum, 1);
