@@ -77,7 +77,7 @@ help: ## this list
 setup: ## install the Debian packages that are missing
 	@tools/scripts/setup.sh
 
-demo: ## train, translate and score on the synthetic corpus, in minutes
+demo: ## build, train, translate and score on the synthetic corpus; what to try next
 	@$(MAKE) --no-print-directory setup
 	@$(MAKE) --no-print-directory build/gyre
 	@tools/scripts/demo.sh $(BUILD)/gyre demo

@@ -106,7 +106,7 @@ gradients() {
 corpus() { # creates the corpus in $work, once
   [ -e "$work/vocab.model" ] && return
   within "$gyre" data generate --output "$work" --seed 1 --train 200000 --val 300 --test 500
-  within "$gyre" vocab --input "$work/train.en" "$work/train.de" --type unigram --size 1000 --sample-lines 20000 \
+  within "$gyre" vocab --input "$work/train.en" "$work/train.de" --type unigram --size 1500 --sample-lines 20000 \
     --character-coverage 1 --output "$work/vocab.model"
 }
 
@@ -130,7 +130,7 @@ same_bits() {
   local run precision
   for precision in fp32 bf16; do
     for run in one two; do
-      train "$work/$precision-$run" --precision $precision --after 30u --save-freq 30u --valid-freq 1000u
+      train "$work/$precision-$run" --precision $precision --lr-warmup 10 --after 30u --save-freq 30u --valid-freq 1000u
     done
     same_checkpoints $precision 30
   done
@@ -140,9 +140,9 @@ same_bits() {
 training() {
   corpus
   local percent started=$SECONDS
-  train "$work/run"
+  train "$work/run" --precision fp32
   started=$((SECONDS - started))
-  within "$gyre" translate --model "$work/run" --device "$device" --beam-size 4 < "$work/test.en" > "$work/hyp.de"
+  within "$gyre" translate --model "$work/run" --device "$device" --beam-size 1 < "$work/test.en" > "$work/hyp.de"
   within "$gyre" evaluate exact-match --reference "$work/test.de" --json < "$work/hyp.de" > "$work/score"
   percent=$(field exact_match < "$work/score")
   record "{\"exact_match\":$percent,\"training_seconds\":$started}"
