@@ -10,7 +10,7 @@ BUILD_QUIETLY = tools/scripts/quiet.sh "building in $(1)/" $(1)/build.log cmake 
 SOURCES = $(shell git ls-files '*.cpp' '*.h' '*.cu' '*.cuh')
 
 .DEFAULT_GOAL := build/gyre
-.PHONY: build/gyre build-all cuda build-cuda-emulation cuda-emulation cuda-mutations aarch64 gpu-check clang bundle package help setup demo docs test check check-tools check-layers check-types check-format check-includes check-clang tidy format asan ubsan tsan fuzz clean
+.PHONY: build/gyre build-all cuda build-cuda-emulation cuda-emulation cuda-mutations mutations aarch64 gpu-check clang bundle package help setup demo docs test check check-tools check-layers check-types check-format check-includes check-clang tidy format asan ubsan tsan fuzz clean
 
 build/gyre: ## build the program (the default)
 	@$(call CONFIGURE,$(BUILD),Release)
@@ -45,7 +45,10 @@ cuda-emulation: build-cuda-emulation ## run the CUDA tests on an emulated GPU, w
 	@$(EMULATION_ORDER) tools/scripts/run_tests.sh $(EMULATION)
 
 cuda-mutations: build-cuda-emulation ## check that these tests find mistakes that are put into the kernels
-	@tests/cuda_emulation/mutations/test.sh $(EMULATION)
+	@tests/mutations/test.sh $(EMULATION)
+
+mutations: build-all ## check that the other tests find mistakes that are put into the code for CPUs
+	@tests/mutations/test.sh $(BUILD)
 
 # The program and the tests of kernels and ops, which tests/tools/aarch64_test.sh runs.
 aarch64: ## cross-build for 64-bit ARM, in build-aarch64; `make test` then runs it under QEMU

@@ -212,6 +212,21 @@ TEST_CASE("early stopping ends the run, and best points to the best checkpoint")
   CHECK(last_state(run).progress.updates == state.progress.updates);
 }
 
+TEST_CASE("of validations with equal values, the first is the best") {
+  const TinyTask task;
+  NmtOptions options = task.with_validation("run", "6u", "2u");
+  options.optimizer.schedule.learning_rate = 1e-300;  // zero in fp32: the weights never change
+  train(options);
+  const auto validations = events(task.run("run"), "valid");
+  REQUIRE(validations.size() == 3);
+  for (const auto& entry : validations)
+    CHECK(entry["cross-entropy"].get<double>() == validations[0]["cross-entropy"].get<double>());
+  const TrainState state = last_state(task.run("run"));
+  CHECK(state.best.at("cross-entropy").updates == 2);
+  CHECK(state.validations_without_improvement == 2);
+  CHECK(linked_checkpoint(task.run("run"), "best") == checkpoint_path(task.run("run"), 2));
+}
+
 TEST_CASE("resuming with another model, other data or another order is an error") {
   const TinyTask task;
   train(task.options("run", "3u"));

@@ -1,7 +1,7 @@
-# The mutations of test.sh: mutation NAME UNIT FILE OLD NEW OPTIONS. OLD must occur once in FILE; UNIT is the .cu file
-# that is compiled with the change, and OPTIONS choose the tests, of which one must fail: `ops TEXT` the rows of the op
-# table with the text in their names, `core TEST_CASE` those of tests/core, `train TEST_CASE` those of tests/train,
-# `ranks TEST_CASE` those of tests/mpi on two ranks with NCCL.
+# The mutations of test.sh for the CUDA kernels: mutation NAME UNIT FILE OLD NEW OPTIONS. OLD must occur once in FILE; UNIT
+# is the .cu file that is compiled with the change. OPTIONS choose the tests, of which one must fail: `ops TEXT` the rows
+# of the op table with the text in their names, `core TEST_CASE` those of tests/core, `train TEST_CASE` those of
+# tests/train, `ranks TEST_CASE` those of tests/mpi on two ranks with NCCL.
 
 # ---- Barriers ----
 mutation "layer norm: the sums of warps are read before they are written" \
@@ -125,6 +125,10 @@ mutation "margin loss: the scores of a pair have each other's gradients" \
   'store(dx + 2 * i, slope);
   store(dx + 2 * i + 1, -slope);' \
   ops margin_loss/
+mutation "RoPE: the backward pass rotates like the forward pass" \
+  core/cuda/rope.cu core/cuda/rope.cu \
+  'inverse ? -s[i] : s[i]' 's[i]' \
+  ops rope/
 mutation "R-Drop: the divergence has the other sign in the gradient of the second pass" \
   core/cuda/loss/cross_entropy.cu core/cuda/loss/cross_entropy.cu \
   'constant - divergence *' 'constant + divergence *' \

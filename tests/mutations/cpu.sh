@@ -1,0 +1,50 @@
+# The mutations of test.sh for the code that runs on CPUs: mutation NAME UNIT FILE OLD NEW OPTIONS. OLD must occur once in
+# FILE; UNIT is the .cpp file that is compiled with the change. OPTIONS choose the tests, of which one must fail:
+# LIBRARY TEST_CASE those of a library, `ranks TEST_CASE` those of tests/mpi on two ranks.
+
+mutation "layer norm backward: a mean has the other sign" \
+  core/cpu/layer_norm.cpp core/cpu/layer_norm.cpp \
+  'gamma[j] * dy[j] - mean_g' 'gamma[j] * dy[j] + mean_g' \
+  autograd 'every op agrees with its reference'
+mutation "attention: a causal query sees the key after its own" \
+  core/cpu/attention/attention.cpp core/cpu/attention/attention_head.h \
+  'shape.causal ? 0 :' 'shape.causal ? 1 :' \
+  autograd 'every op agrees with its reference'
+mutation "token cache: behind a window, positions count the tokens that are stored" \
+  models/modules/cache.cpp models/modules/cache.cpp \
+  'keys_ == Keys::unrotated ? stored_[i] - count : lengths_[i]' 'stored_[i] - count' \
+  models 'generate: with a window*'
+mutation "beam search: scores do not count the end of the sentence" \
+  models/decode/beam_search.cpp models/decode/beam_search.cpp \
+  'int64_t(hypothesis.ids.size()) + 1);
+  Hypothesis' \
+  'int64_t(hypothesis.ids.size()));
+  Hypothesis' \
+  models 'beam: *'
+mutation "batches: the last batch of an epoch is dropped" \
+  data/batch/batch_plan.cpp data/batch/batch_plan.cpp \
+  '      first_.push_back(uint32_t(first));
+      count_.push_back(uint32_t(end - first));
+      first = end;' \
+  '      first = end;' \
+  data 'plan: *'
+mutation "masking: nine tenths of the chosen tokens are masked" \
+  data/batch/masking.cpp data/batch/masking.cpp \
+  'tenth < kMaskedTenths' 'tenth <= kMaskedTenths' \
+  data 'masking: *'
+mutation "Adam: the bias of the second moment is corrected with the decay of the first" \
+  train/optim/update_rule.cpp train/optim/update_rule.cpp \
+  '.bias2 = 1 - std::pow(beta2_, t)' '.bias2 = 1 - std::pow(beta1_, t)' \
+  train 'update rules: *'
+mutation "checkpoints: the last state of an update rule is neither saved nor restored" \
+  train/optim/optimizer.cpp train/optim/optimizer.cpp \
+  'i < slots.size(); ++i' 'i + 1 < slots.size(); ++i' \
+  train 'checkpoint: a resumed run*'
+mutation "validation: of equal values, the latest is the best" \
+  train/trainer.cpp train/trainer.cpp \
+  'value > *earlier : value < *earlier' 'value >= *earlier : value <= *earlier' \
+  train 'of validations with equal values*'
+mutation "gradients: the first bucket is not all-reduced" \
+  train/parallel/reducer.cpp train/parallel/reducer.cpp \
+  '  sum_->start(' '  if (index > 0) sum_->start(' \
+  ranks 'buckets sum all micro-batches*'
