@@ -36,7 +36,7 @@ UpdateRanges one_range(int64_t units) {
 
 TEST_CASE("dropout keeps exactly the elements that the scalar generator keeps") {
   const Tensor x = random_tensor({7, 61}, 1), y = x.like();
-  const DropoutMask mask{0.3, 11, 22};
+  const DropoutMask mask{0.3, 0x123456789ABCDEF0, 0xFEDCBA9876543210};
   for (Kernels* kernels : available_cpu_kernels()) {
     CAPTURE(kernels->name());
     kernels->dropout(y, x, {}, mask);

@@ -1,5 +1,7 @@
-"""Writes ops.json for tests/autograd/golden_test.cpp: outputs and gradients of every op, computed by independent
-implementations (PyTorch in float64; rotary embedding as a product of complex numbers; Philox from its paper).
+"""Writes ops.json for tests/autograd/golden_test.cpp: outputs of rows of the op table (autograd/gradcheck/op_cases),
+computed by independent implementations: PyTorch in float64, rotary embedding as a product of complex numbers, Philox from
+its paper. Inputs are those of the rows. Gradients need no golden values: the tests compare them with the reference and
+with finite differences.
 
     python make_golden.py        # needs torch; ops.json is committed, so the tests need no Python
 """
@@ -11,59 +13,9 @@ import pathlib
 import torch
 import torch.nn.functional as F
 
-torch.manual_seed(20240607)
 torch.set_default_dtype(torch.float64)
 
-
-def numbers(*shape, scale=1.0):
-    """Normal numbers rounded to multiples of 1/32: short in the file, and exact in float32."""
-    return torch.round(torch.randn(*shape) * scale * 32) / 32
-
-
-def flat(t):
-    return {"shape": list(t.shape), "data": t.detach().flatten().tolist()}
-
-
-def case(op, name, inputs, function, **attributes):
-    """One test case. inputs: a dict of tensors in the order of the op's arguments; function(*inputs) -> output."""
-    leaves = {k: v.clone().requires_grad_() for k, v in inputs.items()}
-    output = function(*leaves.values())
-    cotangent = numbers(*output.shape)
-    output.backward(cotangent)
-    return {
-        "op": op,
-        "name": name,
-        "attributes": attributes,
-        "inputs": [{"name": k, **flat(v)} for k, v in inputs.items()],
-        "output": flat(output),
-        "cotangent": flat(cotangent),
-        "gradients": [flat(v.grad) for v in leaves.values()],
-    }
-
-
-def rope(x, frequencies, positions, heads, dims, half_split, magnitude):
-    """Each pair of features is a complex number, multiplied by magnitude * exp(i * position * frequency)."""
-    n, d = x.shape
-    x = x.view(n, heads, d // heads)
-    rotated, tail = x[..., :dims], x[..., dims:]
-    pairs = rotated.unflatten(-1, (2, dims // 2)).transpose(-1, -2) if half_split else rotated.unflatten(-1, (dims // 2, 2))
-    angles = torch.tensor(positions, dtype=torch.float64)[:, None] * frequencies[None, :]
-    turn = torch.polar(torch.full_like(angles, magnitude), angles)[:, None, :]
-    turned = torch.view_as_real(torch.complex(pairs[..., 0], pairs[..., 1]) * turn)
-    turned = turned.transpose(-1, -2).flatten(-2) if half_split else turned.flatten(-2)
-    return torch.cat([turned, tail], dim=-1).reshape(n, d)
-
-
-def attention(q, k, v, query_lengths, key_lengths, heads, causal, kv_heads=0):
-    """PyTorch's scaled_dot_product_attention, one segment at a time."""
-    outputs = []
-    for qs, ks, vs in zip(q.split(query_lengths), k.split(key_lengths), v.split(key_lengths)):
-        split = lambda t, heads=kv_heads or heads: t.unflatten(-1, (heads, -1)).transpose(0, 1)
-        out = F.scaled_dot_product_attention(
-            split(qs, heads)[None], split(ks)[None], split(vs)[None], is_causal=causal, enable_gqa=kv_heads > 0
-        )[0]
-        outputs.append(out.transpose(0, 1).flatten(-2))
-    return torch.cat(outputs)
+TAPE_SEED = 20240607  # kOpCaseTape, whose first dropout mask has stream 0
 
 
 def philox(seed, stream, counter):
@@ -78,262 +30,249 @@ def philox(seed, stream, counter):
     return c
 
 
-def dropout_mask(shape, rate, seed, stream):
+# Known-answer tests from Random123, the reference implementation of Philox.
+assert philox(0, 0, 0) == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
+assert philox(2**64 - 1, 2**64 - 1, 2**64 - 1) == [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]
+
+
+def normal(seed, stream, *shape):
+    """normal_tensor() of autograd/gradcheck: Box-Muller."""
+    numbers = []
+    for i in range(math.prod(shape)):
+        w = philox(seed, stream, i)
+        numbers.append(math.sqrt(-2 * math.log((w[0] + 1) / 2**32)) * math.cos(2 * math.pi * w[1] / 2**32))
+    return torch.tensor(numbers).view(shape)
+
+
+def hash_name(name):
+    """FNV-1a, as in core/random.h."""
+    h = 0xCBF29CE484222325
+    for byte in name.encode():
+        h = (h ^ byte) * 0x100000001B3 % 2**64
+    return h
+
+
+def random_ids(n, limit, ignored=False):
+    """random_ids() and loss_targets() of the op table."""
+    ids = []
+    for i in range(n):
+        w = philox(n, limit, i)
+        ids.append(((w[0] << 32 | w[1]) * limit) >> 64)
+    return torch.tensor([-1 if ignored and i % 3 == 0 else id for i, id in enumerate(ids)])
+
+
+def dropout_mask(rate, *shape):
     n = math.prod(shape)
-    words = [w for block in range((n + 3) // 4) for w in philox(seed, stream, block)][:n]
-    return torch.tensor([float(w >= rate * 2**32) for w in words]).view(shape)
+    words = [w for block in range((n + 3) // 4) for w in philox(TAPE_SEED, 0, block)][:n]
+    return torch.tensor([float(w >= rate * 2**32) for w in words]).view(shape) / (1 - rate)
 
 
-def rope_case(name, heads, width, dims, half_split, magnitude, positions):
-    frequencies = torch.round(10000.0 ** (-2 * torch.arange(dims // 2) / dims) * 1024) / 1024
-    inputs = {"x": numbers(len(positions), heads * width), "frequencies": frequencies}
-    attributes = dict(positions=positions, heads=heads, dims=dims, half_split=half_split, magnitude=magnitude)
-    return case("rope", name, inputs, lambda x, f: rope(x, f, **attributes), **attributes)
+SAMPLES = 64
 
 
-def attention_case(name, query_lengths, key_lengths, heads, width, causal):
-    d, nq, nk = heads * width, sum(query_lengths), sum(key_lengths)
-    q, k, v = numbers(nq, d), numbers(nk, d), numbers(nk, d)
-    attributes = dict(query_lengths=query_lengths, key_lengths=key_lengths, heads=heads, causal=causal)
-    if query_lengths == key_lengths:  # self-attention
-        function = lambda qkv: attention(*qkv.split(d, dim=-1), **attributes)
-        return case("attention", name, {"qkv": torch.cat([q, k, v], dim=-1)}, function, **attributes)
-    function = lambda q, kv: attention(q, *kv.split(d, dim=-1), **attributes)
-    return case("attention", name, {"q": q, "kv": torch.cat([k, v], dim=-1)}, function, **attributes)
+def row(name, inputs, function):
+    """A row with inputs (name, shape, deviation, mean) or (name, shape). The file has a sample of the output: elements
+    at equal distances, an odd number."""
+    tensors = []
+    for input_name, shape, *moments in inputs:
+        deviation, mean = moments + [1, 0][len(moments):]
+        tensors.append(mean + deviation * normal(hash_name(name), hash_name(input_name), *shape))
+    output = function(*tensors).flatten()
+    distance = -(-output.numel() // SAMPLES) | 1
+    return {"row": name, "elements": output.numel(), "distance": distance, "output": output[::distance].tolist()}
 
 
-def grouped_attention_case(name, query_lengths, key_lengths, heads, kv_heads, width, causal):
-    nq, nk = sum(query_lengths), sum(key_lengths)
-    inputs = {"q": numbers(nq, heads * width), "k": numbers(nk, kv_heads * width), "v": numbers(nk, kv_heads * width)}
-    attributes = dict(query_lengths=query_lengths, key_lengths=key_lengths, heads=heads, causal=causal, kv_heads=kv_heads)
-    return case("attention", name, inputs, lambda q, k, v: attention(q, k, v, **attributes), **attributes)
+
+def rope(heads, dims, width, positions, half_split=False, magnitude=1.0, step=1.0):
+    """Each pair of features is a complex number, multiplied by magnitude * exp(i * step * position * frequency)."""
+
+    def function(x, frequencies):
+        x = x.unflatten(-1, (heads, width))
+        rotated, tail = x[..., :dims], x[..., dims:]
+        pairs = rotated.unflatten(-1, (2, dims // 2)).transpose(-1, -2) if half_split else rotated.unflatten(-1, (dims // 2, 2))
+        angles = step * torch.tensor(positions, dtype=torch.float64)[:, None] * frequencies[None, :]
+        turn = torch.polar(torch.full_like(angles, magnitude), angles)[:, None, :]
+        turned = torch.view_as_real(torch.complex(pairs[..., 0], pairs[..., 1]) * turn)
+        turned = turned.transpose(-1, -2).flatten(-2) if half_split else turned.flatten(-2)
+        return torch.cat([turned, tail], dim=-1).flatten(-2)
+
+    inputs = [("x", (len(positions), heads * width)), ("frequencies", (dims // 2,), 0.3, 0.5)]
+    return inputs, function
 
 
-def rms_norm_case(name, rows, groups, d, epsilon):
-    inputs = {"x": numbers(rows, groups * d, scale=2), "gamma": numbers(d)}
-    norm = lambda x, g: F.rms_norm(x.unflatten(-1, (groups, d)), (d,), g, epsilon).flatten(-2)
-    return case("rms_norm", name, inputs, norm, epsilon=epsilon)
+def attention(queries, keys, heads, width, causal=False, kv_heads=0):
+    """PyTorch's scaled_dot_product_attention, one segment at a time."""
+
+    def attend(q, k, v):
+        split = lambda t, heads: t.unflatten(-1, (heads, -1)).transpose(0, 1)[None]
+        outputs = []
+        for qs, ks, vs in zip(q.split(queries), k.split(keys or queries), v.split(keys or queries)):
+            ks, vs = split(ks, kv_heads or heads), split(vs, kv_heads or heads)
+            out = F.scaled_dot_product_attention(split(qs, heads), ks, vs, is_causal=causal, enable_gqa=kv_heads > 0)
+            outputs.append(out[0].transpose(0, 1).flatten(-2))
+        return torch.cat(outputs)
+
+    d, kd = heads * width, (kv_heads or heads) * width
+    if keys:
+        inputs = [("q", (sum(queries), d)), ("kv", (sum(keys), 2 * kd))]
+        return inputs, lambda q, kv: attend(q, *kv.split(kd, dim=-1))
+    return [("qkv", (sum(queries), d + 2 * kd))], lambda qkv: attend(*qkv.split([d, kd, kd], dim=-1))
 
 
-def glu_case(op, name, rows, width, act):
-    function = lambda x: act(x[:, :width]) * x[:, width:]
-    return case(op, name, {"x": numbers(rows, 2 * width, scale=2)}, function)
-
-
-def cross_entropy(x, targets, smoothing, z_loss):
+def cross_entropy(x, targets, smoothing=0.0, z_loss=0.0):
     plain = F.cross_entropy(x, targets, ignore_index=-1, reduction="sum", label_smoothing=smoothing)
-    return (plain + z_loss * (torch.logsumexp(x[targets >= 0], dim=1) ** 2).sum()).view(1)
-
-
-def cross_entropy_case(name, rows, classes, smoothing, ignore, z_loss=0):
-    targets = torch.randint(classes, (rows,))
-    targets[: 2 * ignore : 2] = -1
-    loss = lambda x: cross_entropy(x, targets, smoothing, z_loss)
-    inputs = {"logits": numbers(rows, classes, scale=2)}
-    return case("cross_entropy", name, inputs, loss, targets=targets.tolist(), smoothing=smoothing, z_loss=z_loss)
-
-
-def linear_cross_entropy_case(name, rows, width, classes, smoothing, z_loss=0):
-    targets = torch.randint(classes, (rows,))
-    targets[0] = -1
-    loss = lambda x, w: cross_entropy(F.linear(x, w), targets, smoothing, z_loss)
-    inputs = {"x": numbers(rows, width), "w": numbers(classes, width)}
-    attributes = {"targets": targets.tolist(), "smoothing": smoothing, "z_loss": z_loss}
-    return case("linear_cross_entropy", name, inputs, loss, **attributes)
+    return plain + z_loss * (torch.logsumexp(x[targets >= 0], dim=1) ** 2).sum()
 
 
 def r_drop(first, second, targets, smoothing, alpha):
     """Half the loss of the authors' code (dropreg/R-Drop): the cross-entropies of both passes, summed, plus alpha times
     the mean of both divergences."""
     keep = targets >= 0
-    ce = sum(
-        F.cross_entropy(x, targets, ignore_index=-1, reduction="sum", label_smoothing=smoothing)
-        for x in (first, second)
-    )
+    ce = sum(cross_entropy(x, targets, smoothing) for x in (first, second))
     log_p, log_q = F.log_softmax(first[keep], dim=-1), F.log_softmax(second[keep], dim=-1)
     kl = F.kl_div(log_p, log_q.exp(), reduction="sum") + F.kl_div(log_q, log_p.exp(), reduction="sum")
     return (ce + alpha * kl / 2) / 2
 
 
-def linear_r_drop_case(name, rows, width, classes, smoothing, alpha, ignore=0):
-    targets = torch.randint(classes, (rows,))
-    targets[: 2 * ignore : 2] = -1
-    loss = lambda x, w: r_drop(*F.linear(x, w).chunk(2), targets, smoothing, alpha).view(1)
-    inputs = {"x": numbers(2 * rows, width), "w": numbers(classes, width)}
-    return case("linear_r_drop", name, inputs, loss, targets=targets.tolist(), smoothing=smoothing, alpha=alpha)
-
-
-def squared_error_case(name, *shape):
-    targets = numbers(shape[0])
-    loss = lambda x: torch.nn.MSELoss(reduction="sum")(x.flatten(), targets).view(1)
-    return case("squared_error", name, {"predictions": numbers(*shape, scale=2)}, loss, targets=targets.tolist())
-
-
-def segment_mean_case(name, lengths, width):
-    means = lambda x: torch.stack([rows.mean(0) for rows in x.split(lengths)])
-    return case("segment_mean", name, {"x": numbers(sum(lengths), width)}, means, lengths=lengths)
-
-
-def binary_cross_entropy_case(name, n, scale):
-    labels = torch.randint(2, (n,))
-    bce = torch.nn.BCEWithLogitsLoss(reduction="sum")
-    loss = lambda x: bce(x.flatten(), labels.to(x.dtype)).view(1)
-    return case("binary_cross_entropy", name, {"logits": numbers(n, 1, scale=scale)}, loss, labels=labels.tolist())
-
-
-def margin_loss_case(name, n, margin):
-    ranking = torch.nn.MarginRankingLoss(margin, reduction="sum")
-    loss = lambda x: ranking(x[::2, 0], x[1::2, 0], torch.ones(n)).view(1)
-    return case("margin_loss", name, {"scores": numbers(2 * n, 1)}, loss, margin=margin)
-
-
-def dropout_case(name, shape, rate, seed, stream, residual):
-    mask = dropout_mask(shape, rate, seed, stream)
-    inputs = {"x": numbers(*shape)}
-    if residual:
-        inputs["residual"] = numbers(*shape)
-    function = lambda x, r=0: r + x * mask / (1 - rate)
-    return case("dropout", name, inputs, function, rate=rate, seed=seed, stream=stream)
-
-
-def linear_attention_scan(q, k, lengths, heads, direction, v=None):
+def linear_attention_scan(lengths, heads, features, width, direction):
     """The sums of linear attention in quadratic form: a triangle of (queries, keys), one segment at a time."""
     triangle = {"before": torch.tril, "after": torch.triu, "all": lambda scores: scores}[direction]
-    v = torch.ones(len(q), heads) if v is None else v
-    split = lambda t: [s.unflatten(-1, (heads, -1)).transpose(0, 1) for s in t.split(lengths)]
-    sums = [triangle(qs @ ks.transpose(-1, -2)) @ vs for qs, ks, vs in zip(split(q), split(k), split(v))]
-    return torch.cat([s.transpose(0, 1).flatten(-2) for s in sums])
-
-
-def linear_attention_scan_case(name, lengths, heads, features, width, direction):
     n = sum(lengths)
-    inputs = {"q": numbers(n, heads * features), "k": numbers(n, heads * features)}
-    if width:
-        inputs["v"] = numbers(n, heads * width)
-    attributes = dict(lengths=lengths, heads=heads, direction=direction)
-    return case("linear_attention_scan", name, inputs, lambda q, k, v=None: linear_attention_scan(q, k, v=v, **attributes), **attributes)
+
+    def function(q, k, v=None):
+        v = torch.ones(n, heads) if v is None else v
+        split = lambda t: [s.unflatten(-1, (heads, -1)).transpose(0, 1) for s in t.split(lengths)]
+        sums = [triangle(qs @ ks.transpose(-1, -2)) @ vs for qs, ks, vs in zip(split(q), split(k), split(v))]
+        return torch.cat([s.transpose(0, 1).flatten(-2) for s in sums])
+
+    inputs = [("q", (n, heads * features)), ("k", (n, heads * features))]
+    return inputs + ([("v", (n, heads * width))] if width else []), function
 
 
-def favor_features(p, x, heads, width):
-    """Positive features as in performer-pytorch's softmax_kernel, from products with its random vectors. Exponents are
-    clamped to 60. Without x, for queries: subtracts the largest exponent; |x|^2 / 2 of the row would cancel anyway."""
-    p = p.unflatten(-1, (heads, -1)) * width**-0.25
-    if x is None:
-        shift = p.amax(dim=-1, keepdim=True)
-    else:
-        shift = (x.unflatten(-1, (heads, width)) * width**-0.25).square().sum(dim=-1, keepdim=True) / 2
-    return (p.shape[-1] ** -0.5 * (torch.exp((p - shift).clamp(max=60)) + 1e-4)).flatten(-2)
+def favor_features(n, heads, width, features, queries):
+    """Positive features as in performer-pytorch's softmax_kernel. Queries subtract the largest exponent; |x|^2 / 2 of the
+    row would cancel anyway."""
+
+    def function(x, w):
+        x = x.unflatten(-1, (heads, width)) * width**-0.25
+        p = x @ w.T
+        shift = p.amax(dim=-1, keepdim=True) if queries else x.square().sum(dim=-1, keepdim=True) / 2
+        return (features**-0.5 * (torch.exp(p - shift) + 1e-4)).flatten(-2)
+
+    return [("x", (n, heads * width), 0.7), ("w", (features, width))], function
 
 
-def favor_case(name, rows, heads, width, features, side, scale=1.0):
-    distinct = torch.arange(heads * features) / 1024  # no ties, so the largest product is unique
-    inputs = {"p": numbers(rows, heads * features, scale=scale) + distinct}
-    if side == "keys":
-        inputs["x"] = numbers(rows, heads * width)
-    function = lambda p, x=None: favor_features(p, x, heads, width)
-    return case("favor_features", name, inputs, function, heads=heads, width=width)
+def away_from_kink(x):
+    return x + torch.copysign(torch.tensor(1e-3), x)
 
 
-def taped_dropout_case(op, shape, rate, seed):
-    """Dropout on a tape, whose masks use the tape's seed and streams 0, 1, .."""
-    mask = dropout_mask(shape, rate, seed, 0)
-    if op == "dropout":
-        return case(op, "of a tape", {"x": numbers(*shape)}, lambda x: x * mask / (1 - rate), rate=rate, tape_seed=seed)
-    function = lambda r, x: r + x * mask / (1 - rate)
-    inputs = {"residual": numbers(*shape), "x": numbers(*shape)}
-    return case(op, "", inputs, function, rate=rate, tape_seed=seed)
+def linear_activation(f, bias):
+    """Inputs of the rows of linear_activation() are rounded."""
+    round_bias = lambda b: torch.floor(16 * b) / 16 + 1 / 32
+    if bias:
+        return lambda x, w, b: f(F.linear(torch.round(4 * x) / 4, torch.round(4 * w) / 4, round_bias(b)))
+    eighths = lambda t: torch.floor(4 * t) / 4 + 1 / 8
+    return lambda x, w: f(F.linear(eighths(x), eighths(w))) * dropout_mask(0.2, 9, 131)
 
 
 def cases():
-    linear = {"x": numbers(7, 9), "w": numbers(5, 9), "bias": numbers(5)}
-    yield case("linear", "bias", linear, F.linear)
-    yield case("linear", "no bias", {"x": numbers(1, 17), "w": numbers(3, 17)}, F.linear)
-    yield case("add", "", {"a": numbers(3, 5), "b": numbers(3, 5)}, torch.add)
-    yield case("relu", "", {"x": numbers(5, 7) + 1 / 64}, F.relu)
-    yield case("gelu", "", {"x": numbers(5, 17, scale=2)}, F.gelu)
-    for rows, d, epsilon in (7, 9, 1e-5), (1, 33, 1e-5), (3, 4, 0.1):
-        inputs = {"x": numbers(rows, d, scale=2), "gamma": numbers(d), "beta": numbers(d)}
-        function = lambda x, g, b: F.layer_norm(x, (d,), g, b, epsilon)
-        yield case("layer_norm", f"width {d}", inputs, function, epsilon=epsilon)
-    ids = [4, 0, 4, 2, 4, 1]
-    function = lambda t: F.embedding(torch.tensor(ids), t) * 2.5
-    yield case("embedding", "repeats", {"table": numbers(6, 5)}, function, ids=ids, factor=2.5)
-    for half_split in False, True:
-        layout = "half split" if half_split else "interleaved"
-        yield rope_case(layout, 2, 8, 8, half_split, 1.0, [0, 1, 2, 3, 0, 1, 9])
-        yield rope_case(layout + ", partial, magnitude", 3, 7, 4, half_split, 1.25, [5, 6, 700, 0])
-    yield attention_case("self", [1, 5, 3], [1, 5, 3], 2, 4, False)
-    yield attention_case("causal", [1, 6, 2], [1, 6, 2], 2, 4, True)
-    yield attention_case("cross", [2, 1, 4], [3, 5, 1], 3, 5, False)
-    yield cross_entropy_case("plain", 5, 7, 0.0, 0)
-    yield cross_entropy_case("smoothing, ignored rows", 7, 11, 0.1, 2)
-    yield linear_cross_entropy_case("smoothing", 6, 5, 9, 0.1)
-    yield dropout_case("plain", (9, 15), 0.3, 0x123456789ABCDEF0, 0xFEDCBA9876543210, False)
-    yield dropout_case("residual", (3, 7), 0.5, 1, 2, True)
-    inputs = {"residual": numbers(5, 9), "x": numbers(5, 9), "gamma": numbers(9), "beta": numbers(9)}
-    function = lambda r, x, g, b: F.layer_norm(r + x, (9,), g, b, 1e-5)
-    yield case("residual_layer_norm", "", inputs, function, epsilon=1e-5)
-    yield case("tanh", "", {"x": numbers(5, 17, scale=2)}, torch.tanh)
-    pooler = {"x": numbers(3, 9, scale=0.5), "w": numbers(7, 9, scale=0.5), "bias": numbers(7)}
-    yield case("linear_tanh", "", pooler, lambda x, w, b: torch.tanh(F.linear(x, w, b)))
-    yield squared_error_case("one row", 1, 1)
-    yield squared_error_case("vector", 13)
-    yield squared_error_case("column", 7, 1)
-    for name, function in ("linear_relu", F.relu), ("linear_gelu", F.gelu):
-        inputs = {"x": numbers(3, 9, scale=0.5), "w": numbers(7, 9, scale=0.5), "bias": numbers(7)}
-        yield case(name, "", inputs, lambda x, w, b: function(F.linear(x, w, b)))
-    yield case("scale", "", {"x": numbers(3, 7)}, lambda x: x * -0.75, factor=-0.75)
-    yield taped_dropout_case("dropout", (5, 7), 0.3, 0xFEDCBA9876543210)
-    yield taped_dropout_case("residual_dropout", (3, 11), 0.25, 20240607)
-    dots = lambda x, w: 0.3 * torch.einsum("nhw,hw->nh", x.unflatten(-1, (3, 5)), w.view(3, 5))
-    yield case("head_dot", "", {"x": numbers(7, 15), "w": numbers(15)}, dots, heads=3, factor=0.3)
-    products = lambda x, w: torch.einsum("nhw,fw->nhf", x.unflatten(-1, (3, 5)), w).flatten(-2)
-    yield case("head_matmul", "", {"x": numbers(7, 15), "w": numbers(11, 5)}, products, heads=3)
-    softmax = lambda x: F.softmax(x.unflatten(-1, (3, 7)), dim=-1).flatten(-2)
-    yield case("head_softmax", "", {"x": numbers(5, 21, scale=2)}, softmax, heads=3)
-    yield case("head_softmax", "one row", {"x": numbers(1, 19, scale=2)}, lambda x: F.softmax(x, dim=-1), heads=1)
-    quotients = lambda a, b: (a.unflatten(-1, (3, 7)) / (b[..., None] + 0.25)).flatten(-2)
-    inputs = {"a": numbers(5, 21), "b": numbers(5, 3).abs() + 0.5}
-    yield case("head_divide", "", inputs, quotients, epsilon=0.25)
-    for direction in "before", "after", "all":
-        yield linear_attention_scan_case(direction, [1, 6, 1, 3], 2, 5, 3, direction)
-        yield linear_attention_scan_case(direction + ", no values", [1, 4, 2], 3, 3, 0, direction)
-    yield linear_attention_scan_case("more than a chunk", [1, 66], 1, 3, 2, "before")
-    yield favor_case("queries", 5, 2, 3, 7, "queries")
-    yield favor_case("queries, one row", 1, 1, 5, 3, "queries")
-    yield favor_case("keys", 5, 2, 3, 7, "keys")
-    yield favor_case("keys, exponents above 60", 1, 1, 3, 9, "keys", scale=100)
-    yield linear_r_drop_case("the paper's alpha", 5, 3, 7, 0.1, 5.0)
-    yield linear_r_drop_case("ignored rows", 6, 5, 9, 0.0, 0.75, ignore=2)
-    yield linear_r_drop_case("one token", 1, 4, 13, 0.1, 2.0)
-    yield segment_mean_case("odd sizes", [3, 1, 7], 5)
-    yield segment_mean_case("one segment", [9], 17)
-    yield binary_cross_entropy_case("plain", 7, 2)
-    yield binary_cross_entropy_case("confident", 5, 40)
-    yield margin_loss_case("plain", 7, 1.0)
-    yield margin_loss_case("small margin", 5, 0.25)
     gelu_tanh = lambda x: F.gelu(x, approximate="tanh")
-    yield case("silu", "", {"x": numbers(5, 17, scale=2)}, F.silu)
-    yield case("gelu_tanh", "", {"x": numbers(5, 17, scale=2)}, gelu_tanh)
-    yield glu_case("swiglu", "", 5, 17, F.silu)
-    yield glu_case("geglu", "one row", 1, 9, F.gelu)
-    for op, act in ("linear_silu", F.silu), ("linear_gelu_tanh", gelu_tanh):
-        inputs = {"x": numbers(3, 9, scale=0.5), "w": numbers(7, 9, scale=0.5), "bias": numbers(7)}
-        yield case(op, "", inputs, lambda x, w, b: act(F.linear(x, w, b)))
-        no_bias = {"x": numbers(4, 5), "w": numbers(3, 5, scale=0.5)}
-        yield case(op, "no bias", no_bias, lambda x, w: act(F.linear(x, w)))
-    yield rms_norm_case("width 9", 7, 1, 9, 1e-5)
-    yield rms_norm_case("heads", 5, 3, 7, 1e-6)
-    yield rms_norm_case("large epsilon", 1, 1, 4, 0.1)
-    yield grouped_attention_case("two groups", [1, 6, 2], [1, 6, 2], 4, 2, 3, True)
-    yield grouped_attention_case("one head of keys, cross", [2, 1, 4], [3, 5, 1], 3, 1, 5, False)
-    yield cross_entropy_case("z-loss, smoothing, ignored rows", 7, 11, 0.1, 2, z_loss=0.03)
-    yield linear_cross_entropy_case("z-loss", 6, 5, 9, 0, z_loss=0.02)
+    activations = {"relu": F.relu, "gelu": F.gelu, "tanh": torch.tanh, "silu": F.silu, "gelu_tanh": gelu_tanh}
+    yield row("linear/one-row", [("x", (1, 33)), ("w", (7, 33)), ("bias", (7,))], F.linear)
+    yield row("linear/no-bias", [("x", (7, 129)), ("w", (2, 129))], F.linear)
+    inputs = [("x", (7, 17)), ("w", (13, 17)), ("bias", (13,))]
+    yield row("linear/some-rows", inputs, lambda x, w, b: F.linear(x, w, b)[:, 3:8])
+    for name, f in activations.items():
+        yield row(name, [("x", (150, 129), 2)], lambda x: f(away_from_kink(x)))
+        inputs = [("x", (9, 7)), ("w", (131, 7), 1 / math.sqrt(7))]
+        yield row(f"linear_{name}/no-bias", inputs, linear_activation(f, False))
+        inputs = [("x", (65, 17)), ("w", (131, 17), 1 / math.sqrt(17)), ("bias", (131,))]
+        yield row(f"linear_{name}/odd-sizes", inputs, linear_activation(f, True))
+    for name in "silu", "gelu", "gelu_tanh":
+        glu = lambda x: activations[name](x[:, :131]) * x[:, 131:]
+        yield row(f"gated_activation/odd-sizes-{name}", [("x", (35, 262), 2)], glu)
+    yield row("elu_plus_one", [("x", (150, 129), 2)], lambda x: F.elu(away_from_kink(x)) + 1)
+    yield row("add", [("a", (130, 129)), ("b", (130, 129))], torch.add)
+    yield row("scale", [("x", (1, 129))], lambda x: -1.75 * x)
+    yield row("dropout/large", [("x", (131, 129))], lambda x: x * dropout_mask(0.1, 131, 129))
+    inputs = [("residual", (3, 5)), ("x", (3, 5))]
+    yield row("residual_dropout/small", inputs, lambda r, x: r + x * dropout_mask(0.5, 3, 5))
+
+    for name, n, d in ("two-features", 5, 2), ("one-row", 1, 65):
+        inputs = [("x", (n, d), 2, 0.5), ("gamma", (d,), 0.5, 1), ("beta", (d,))]
+        yield row(f"layer_norm/{name}", inputs, lambda x, g, b: F.layer_norm(x, (d,), g, b, 1e-5))
+    inputs = [("x", (4, 7), 0.1), ("gamma", (7,)), ("beta", (7,))]
+    yield row("layer_norm/epsilon", inputs, lambda x, g, b: F.layer_norm(x, (7,), g, b, 0.25))
+    inputs = [("x", (37, 33), 2, 0.5), ("gamma", (33,), 0.5, 1)]
+    yield row("layer_norm/no-beta", inputs, lambda x, g: F.layer_norm(x, (33,), g, None, 1e-5))
+    inputs = [("residual", (33, 7)), ("x", (33, 7)), ("gamma", (7,), 0.5, 1), ("beta", (7,))]
+    norm = lambda r, x, g, b: F.layer_norm(r + x * dropout_mask(0.3, 33, 7), (7,), g, b, 1e-5)
+    yield row("residual_layer_norm/few-features", inputs, norm)
+    for name, n, groups, d, epsilon in ("two-features", 5, 1, 2, 1e-5), ("heads", 35, 3, 7, 1e-6), ("one-feature", 3, 1, 1, 0.25):
+        norm = lambda x, g: F.rms_norm(x.unflatten(-1, (groups, d)), (d,), g, epsilon).flatten(-2)
+        yield row(f"rms_norm/{name}", [("x", (n, groups * d), 2, 0.5), ("gamma", (d,), 0.5, 1)], norm)
+
+    yield row("embedding/repeats", [("table", (7, 2))], lambda t: F.embedding(random_ids(65, 7), t) * math.sqrt(2))
+    means = lambda x: torch.stack([segment.mean(0) for segment in x.split([3, 1, 17, 9])])
+    yield row("segment_mean/odd-sizes", [("x", (30, 5))], means)
+
+    yield row("rope/interleaved", *rope(2, 6, 6, range(7)))
+    yield row("rope/half-split", *rope(2, 6, 6, range(7), half_split=True))
+    yield row("rope/partial", *rope(3, 4, 7, range(5)))
+    yield row("rope/partial-half-split", *rope(3, 4, 7, range(5), half_split=True))
+    yield row("rope/offsets", *rope(1, 4, 4, [0, 1, 2, 57, 58, 0, 1], half_split=True))
+    yield row("rope/magnitude", *rope(2, 4, 5, range(6), half_split=True, magnitude=1.3))
+    yield row("rope/step", *rope(2, 4, 5, range(6), step=0.37))
+
+    lengths = [1, 2, 7, 65]
+    yield row("attention/self", *attention(lengths, None, 2, 5))
+    yield row("attention/causal", *attention(lengths, None, 3, 16, causal=True))
+    yield row("attention/cross", *attention([3, 1, 40], [5, 33, 1], 2, 9))
+    yield row("attention/grouped", *attention(lengths, None, 6, 5, causal=True, kv_heads=2))
+    yield row("attention/grouped-one-head", *attention([1, 34], None, 3, 16, causal=True, kv_heads=1))
+    dots = lambda x, w: 0.7 * torch.einsum("nhw,hw->nh", x.unflatten(-1, (3, 7)), w.view(3, 7))
+    yield row("head_dot/odd-sizes", [("x", (35, 21)), ("w", (21,))], dots)
+
+    for direction in "before", "after", "all":
+        yield row(f"linear_attention_scan/{direction}", *linear_attention_scan(lengths, 2, 5, 3, direction))
+    yield row("linear_attention_scan/chunks", *linear_attention_scan([63, 64, 129], 1, 16, 32, "before"))
+    yield row("linear_attention_scan/denominators", *linear_attention_scan([1, 67, 0, 4], 2, 7, 0, "before"))
+    yield row("linear_attention_scan/denominators-after", *linear_attention_scan([65], 3, 16, 0, "after"))
+    yield row("linear_attention_scan/denominators-all", *linear_attention_scan([5, 66], 2, 33, 0, "all"))
+    quotients = lambda a, b: (a.unflatten(-1, (3, 19)) / (b[..., None] + 0.25)).flatten(-2)
+    yield row("head_divide", [("a", (67, 57)), ("b", (67, 3), 0.1, 2)], quotients)
+    softmax = lambda x: F.softmax(x.unflatten(-1, (3, 17)), dim=-1).flatten(-2)
+    yield row("head_softmax/odd-sizes", [("x", (65, 51), 2)], softmax)
+    products = lambda x, w: (x.unflatten(-1, (2, 17)) @ w.T).flatten(-2)
+    yield row("head_matmul", [("x", (7, 34)), ("w", (11, 17))], products)
+    for name, n, heads, width, features in ("queries", 9, 2, 8, 13), ("keys", 9, 2, 8, 13), ("wide", 3, 1, 33, 70):
+        yield row(f"favor_features/{name}", *favor_features(n, heads, width, features, name == "queries"))
+
+    for name, n, v, smoothing, z_loss, ignored, deviation in (
+        ("plain", 7, 5, 0, 0, False, 1), ("smoothing", 300, 65, 0.1, 0, False, 1), ("ignored", 7, 33, 0.1, 0, True, 1),
+        ("confident", 5, 17, 0.2, 0, False, 20), ("z-loss", 7, 19, 0.1, 0.02, True, 3)):
+        loss = lambda x: cross_entropy(x, random_ids(n, v, ignored), smoothing, z_loss)
+        yield row(f"cross_entropy/{name}", [("logits", (n, v), deviation)], loss)
+    for name, n, v, smoothing, z_loss, ignored in ("smoothing-bias", 65, 33, 0.1, 0, False), ("z-loss", 9, 131, 0, 0.05, True):
+        loss = lambda x, w, b=None: cross_entropy(F.linear(x, w, b), random_ids(n, v, ignored), smoothing, z_loss)
+        inputs = [("x", (n, 3)), ("w", (v, 3))] + ([("bias", (v,))] if "bias" in name else [])
+        yield row(f"linear_cross_entropy/{name}", inputs, loss)
+    for name, n, v, smoothing, alpha, ignored in ("plain", 7, 5, 0, 2, False), ("smoothing", 65, 33, 0.1, 2, False), ("ignored", 1100, 5, 0.1, 1, True):
+        loss = lambda x, w: r_drop(*F.linear(x, w).chunk(2), random_ids(n, v, ignored), smoothing, alpha)
+        yield row(f"linear_r_drop/{name}", [("x", (2 * n, 3)), ("w", (v, 3), 0.5)], loss)
+    for name, shape in ("one-row", (1, 1)), ("vector", (65,)), ("odd-size", (37, 1)):
+        targets = normal(hash_name(name), 0, shape[0]).float().double()
+        loss = lambda x: torch.nn.MSELoss(reduction="sum")(x.flatten(), targets)
+        yield row(f"squared_error/{name}", [("predictions", shape)], loss)
+    for name, n, deviation in ("odd-size", 37, 1), ("confident", 9, 20):
+        labels = random_ids(n, 2).double()
+        loss = lambda x: torch.nn.BCEWithLogitsLoss(reduction="sum")(x.flatten(), labels)
+        yield row(f"binary_cross_entropy/{name}", [("logits", (n, 1), deviation)], loss)
+    for name, shape, margin in ("one-pair", (2, 1), 1.0), ("vector", (66,), 0.5), ("no-margin", (14, 1), 0.0):
+        ranking = torch.nn.MarginRankingLoss(margin, reduction="sum")
+        loss = lambda x: ranking(x.flatten()[::2], x.flatten()[1::2], torch.ones(1))
+        yield row(f"margin_loss/{name}", [("scores", shape)], loss)
 
 
-# Known-answer tests from Random123, the reference implementation of Philox.
-assert philox(0, 0, 0) == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
-assert philox(2**64 - 1, 2**64 - 1, 2**64 - 1) == [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]
-
-lines = ",\n".join(json.dumps(c) for c in cases())
+lines = ",\n".join(json.dumps(case) for case in cases())
 pathlib.Path(__file__).with_name("ops.json").write_text(f"[\n{lines}\n]\n")
