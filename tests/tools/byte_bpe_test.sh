@@ -3,7 +3,7 @@
 # format and back with its defaults of generation.
 . "$(dirname "$0")/lib.sh"
 mkdir -p build && ln -s "$GYRE" build/gyre
-build/gyre data generate --output . --train 300 --val 20 --test 10
+from_corpus {train,val}.en
 as_documents train.en > text.txt
 build/gyre vocab --type byte-bpe --input text.txt --size 320 --output vocab.json 2> vocab.log
 

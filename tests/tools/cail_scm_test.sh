@@ -5,7 +5,7 @@ scm=$ROOT/tools/experiments/cail_scm.sh
 for i in 1 2 3 4 5 6 7; do
   echo "{\"A\": \"a b c $i\", \"B\": \"a b d $i\", \"C\": \"x y z $i\"}"
 done > triplets.jsonl
-"$GYRE" data generate --output . --train 400 --val 20 --test 20
+from_corpus train.en
 mv train.en text.txt
 export RANKS=1 PIECES=200 FOLDS=3 CUTS="16 520"
 export PRETRAIN="--after 2u --mini-batch 16 --dim-emb 16 --layers 1 --transformer-heads 2 --transformer-dim-ffn 32 --cpu-threads 1"

@@ -13,7 +13,7 @@ picture() { # picture WHAT FILE.svg
   echo "ok: $1"
 }
 
-build/gyre data generate --output . --train 400 --val 20 --test 20
+from_corpus train.en
 awk '{ print } NR % 100 == 0 { print "" }' train.en > books.txt
 export VOCAB_SIZE=300
 experiment() {

@@ -4,7 +4,7 @@
 mkdir -p build && ln -s "$GYRE" build/gyre
 generate() { build/gyre generate "$@" 2> report.txt; }
 
-build/gyre data generate --output . --train 300 --val 20 --test 10
+from_corpus {train,val}.en
 as_documents train.en > books.txt
 build/gyre vocab --input books.txt --type bpe --size 200 --output vocab.model 2> vocab.log
 small="--dim-emb 48 --transformer-heads 6 --layers 2 --transformer-dim-ffn 48 --max-length 32 --mini-batch 8 --quiet"

@@ -57,8 +57,7 @@ grep -oE '"cumulative":\[[^]]*' field.json | sed 's/.*\[//' |
   fail "a curve decreases or does not end at 1"
 
 # Trained models: beyond the training length, and up to the end of a position table.
-"$GYRE" data generate --output . --train 200 --val 20 --test 20
-"$GYRE" vocab --input train.en --type bpe --size 300 --output vocab.model 2> vocab.log
+from_corpus train.en vocab.model
 train() { # train POSITION OPTIONS
   "$GYRE" train lm --train-sets train.en --vocab vocab.model --model "$1" --position "$@" --after 2u --max-length 32 \
     --mini-batch-words 128 $small --threads 1 --quiet

@@ -5,7 +5,7 @@ mkdir -p build && ln -s "$GYRE" build/gyre
 ln -s "$ROOT/tools" tools
 mpirun() { tools/scripts/mpirun.sh "$@"; }
 
-build/gyre data generate --output . --train 400 --val 40 --test 20
+from_corpus {train,val}.en
 as_documents train.en > books.txt
 as_documents val.en > valid.txt
 small="--layers 1 --dim-emb 32 --transformer-dim-ffn 32 --max-length 32 --quiet"

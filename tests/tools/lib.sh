@@ -48,22 +48,38 @@ rejects() {
   echo "ok: $(tail -n 1 stderr.txt)"
 }
 
-# Creates a small corpus and its vocabulary in the working directory.
-small_corpus() {
-  "$GYRE" data generate --output . --train 400 --val 20 --test 20
-  "$GYRE" vocab --input train.en train.de --type bpe --size 300 --output vocab.model 2> vocab.log
-}
-
 # Prints the lines of a file as documents: a blank line after every tenth sentence ends a document.
 as_documents() { awk '{ print } NR % 10 == 0 { print "" }' "$1"; }
 
-# Creates a few documents, their vocabulary and their token store in the working directory.
-small_books() {
-  "$GYRE" data generate --output . --train 200 --val 20 --test 20
-  as_documents train.en > books.txt
-  "$GYRE" vocab --input books.txt --type wordpiece --size 300 --output vocab.txt 2> vocab.log
-  "$GYRE" data build --vocab vocab.txt --source books.txt --documents blank-line --output books.tok 2> build.log
+# Makes a small corpus in the working directory: pairs, a vocabulary of both languages, and half of the English
+# side as documents, with their vocabulary and token store.
+make_corpus() {
+  "$GYRE" data generate --output . --train 400 --val 40 --test 20
+  "$GYRE" vocab --input train.en train.de --type bpe --size 300 --output vocab.model
+  head -n 200 train.en > half.en
+  as_documents half.en > books.txt
+  "$GYRE" vocab --input books.txt --type wordpiece --size 300 --output vocab.txt
+  "$GYRE" data build --vocab vocab.txt --source books.txt --documents blank-line --output books.tok
 }
+
+# from_corpus FILE...: copies files of the corpus to the working directory. Scripts share the corpus, which one of them
+# makes beside the program, and anew for a program that was built since.
+from_corpus() {
+  local made
+  made=$(dirname "$GYRE")/test_corpus
+  mkdir -p "$made"
+  (
+    flock 9
+    if [ ! "$made/complete" -nt "$GYRE" ]; then
+      cd "$made"
+      make_corpus > corpus.log 2>&1 || { cat corpus.log >&2; fail "the corpus of the tests"; }
+      touch complete
+    fi
+  ) 9> "$made/lock"
+  cp "${@/#/$made/}" .
+}
+small_corpus() { from_corpus {train,val,test}.{en,de} vocab.model; }
+small_books() { from_corpus {train,val,test}.en books.txt vocab.txt books.tok; }
 
 # Trains a model on $sets in seconds. Takes further options.
 sets="train.en train.de"

@@ -3,10 +3,9 @@
 . "$(dirname "$0")/lib.sh"
 skipped "tests that start several ranks" "this build has no MPI (GYRE_MPI=OFF)"
 
-"$GYRE" data generate --output . --train 200 --val 10 --test 1
-"$GYRE" vocab --input train.en train.de --type bpe --size 300 --output joint.model > vocab.log 2>&1
+small_corpus
 train() {
-  "$GYRE" train nmt --train-sets train.en train.de --vocab joint.model --dim-emb 16 --transformer-dim-ffn 16 --enc-depth 1 \
+  "$GYRE" train nmt --train-sets train.en train.de --vocab vocab.model --dim-emb 16 --transformer-dim-ffn 16 --enc-depth 1 \
     --dec-depth 1 --transformer-heads 2 --mini-batch-words 200 --quiet "$@"
 }
 train --model run --after 2u

@@ -5,9 +5,7 @@ mkdir -p build && ln -s "$GYRE" build/gyre
 ln -s "$ROOT/tools" tools
 mpirun() { tools/scripts/mpirun.sh "$@"; }
 
-build/gyre data generate --output . --train 300 --val 40 --test 20
-as_documents train.en > books.txt
-build/gyre vocab --input books.txt --type wordpiece --size 200 --output vocab.txt
+small_books
 small="--train-sets books.txt --vocab vocab.txt --preset llama-tiny --layers 2 --dim-emb 32 --transformer-heads 2
   --kv-heads 1 --transformer-dim-ffn 64 --max-length 24 --mini-batch 8 --quiet --precision fp32 --threads 1 --deterministic"
 weights() { cat "$1/checkpoints/last/model.safetensors" "$1/checkpoints/last/optimizer.safetensors"; }

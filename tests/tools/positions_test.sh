@@ -4,8 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 mpirun() { OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 "$ROOT/tools/scripts/mpirun.sh" "$@"; }
 
-"$GYRE" data generate --output . --train 200 --val 40 --test 20
-"$GYRE" vocab --input train.en --type bpe --size 300 --output vocab.model 2> vocab.log
+from_corpus train.en vocab.model
 train() { # RUN UPDATES OPTIONS
   local run=$1 updates=$2
   shift 2

@@ -2,9 +2,11 @@
 # Tests the race to a quality with models that train in a moment: Gyre's arms, those of PyTorch with a stand-in for the
 # peer, resuming, and errors.
 . "$(dirname "$0")/lib.sh"
-"$GYRE" data generate --output data --train 400 --val 20 --test 20
-mv data/test.en data/test_2016_flickr.en
-mv data/test.de data/test_2016_flickr.de
+small_corpus
+mkdir data
+mv {train,val}.{en,de} data
+mv test.en data/test_2016_flickr.en
+mv test.de data/test_2016_flickr.de
 as_documents data/train.en > text.txt
 unset MARIAN ARMS TEXT LOSS
 

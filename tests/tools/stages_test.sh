@@ -2,7 +2,7 @@
 # Staged pretraining from outside: [[stage]] tables, a run that is killed ten times, the plan, the table.
 . "$(dirname "$0")/lib.sh"
 
-"$GYRE" data generate --output . --train 400 --val 40 --test 20
+from_corpus train.en
 as_documents train.en > books.txt
 "$GYRE" vocab --input books.txt --type wordpiece --size 300 --output vocab.txt 2> vocab.log
 cat > plain.toml <<'END'

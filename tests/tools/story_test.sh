@@ -2,7 +2,7 @@
 # Tests the experiments on stories with models that train in a moment: three arms, their samples, resuming, and the sweep
 # of optimizers.
 . "$(dirname "$0")/lib.sh"
-"$GYRE" data generate --output . --train 400 --val 40 --test 20
+from_corpus train.en
 as_documents train.en > text.txt
 small="--layers 1 --dim-emb 32 --transformer-dim-ffn 64 --transformer-heads 2 --quiet"
 run() { # run [VARIABLE=VALUE]...

@@ -2,8 +2,7 @@
 # Tests tools/experiments/english_encoder.sh on a few sentences: the directory for transformers, and a continuation.
 . "$(dirname "$0")/../lib.sh"
 encoder=$ROOT/tools/experiments/english_encoder.sh
-"$GYRE" data generate --output . --train 200 --val 20 --test 20
-as_documents train.en > books.txt
+small_books
 export RANKS=1 PIECES=200 LICENSE=
 run() { # UPDATES
   "$encoder" books.txt out --after "$1u" --save-freq 2u --valid-freq 2u --layers 1 --dim-emb 16 --transformer-heads 2 \

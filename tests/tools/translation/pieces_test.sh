@@ -5,7 +5,7 @@
 encode() { "$GYRE" encode "$@"; }
 decode() { "$GYRE" decode "$@"; }
 
-"$GYRE" data generate --output . --train 200 --val 1 --test 1
+from_corpus train.{en,de}
 for type in unigram bpe char word; do
   size=200
   [ $type != word ] || size=5000
@@ -28,7 +28,7 @@ rejects 2 '--cpu-threads would have no effect: --codes is learned already' \
 for vocabulary in *.vocab; do
   encode --vocab $vocabulary --input train.en --output pieces
   encode --vocab $vocabulary --ids < train.en > ids
-  same "$vocabulary: lines" "$(wc -l < pieces) $(wc -l < ids)" "200 200"
+  same "$vocabulary: lines" "$(wc -l < pieces) $(wc -l < ids)" "400 400"
   same "$vocabulary: as many pieces as ids" "$(wc -w < pieces)" "$(wc -w < ids)"
   decode --vocab $vocabulary < pieces > text
   decode --vocab $vocabulary --ids --input ids --output text.ids
