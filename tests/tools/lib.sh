@@ -33,6 +33,21 @@ skip_test() {
   exit 77
 }
 
+# parts FUNCTION...: runs the functions, each in a process of its own, so that one that fails does not hide the others.
+parts() {
+  local part failed=''
+  for part in "$@"; do
+    set +e # bash would ignore it within `||`
+    (
+      set -e
+      "$part"
+    )
+    [ $? -eq 0 ] || failed+=" $part"
+    set -e
+  done
+  [ -z "$failed" ] || fail "parts:$failed"
+}
+
 # Matches standard input. Unlike grep -q it reads all input, because a writer that is cut off would fail under pipefail.
 contains() { grep -E -- "$1" > matches.txt; }
 
