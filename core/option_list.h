@@ -91,7 +91,7 @@ struct OptionDetails {
   // option then is an error.
   std::function<std::string()> unused = {};
   std::vector<std::string> completions = {};   // words for shell completion beside the choices
-  std::vector<std::string> former_names = {};  // without dashes; read, but not shown
+  std::vector<std::string> former_names = {};  // former names, without dashes; read, but not shown
   std::string key = {};  // path in config.json: "ffn", "attention/window"; empty: the option is not part of a model
   std::string shorthand_of = {};  // the name of an option that overrides this one
   std::string supplied_by = {};   // the name of an option that makes this one not required
@@ -108,12 +108,12 @@ struct Option : OptionDetails {
         unit(std::move(unit)),
         help(std::move(help)) {}
 
-  std::string name() const;  // without dashes
+  std::string name() const;  // name without dashes
   bool is_read() const { return !unused || unused().empty(); }
 
   std::string names;  // "--learn-rate,-l,--lr": the first long name is the name in files and messages
   OptionValue value;
-  std::string unit;  // of the words: "UPDATES"
+  std::string unit;  // unit of the words: "UPDATES"
   std::string help;
 };
 

@@ -16,8 +16,8 @@ std::string english_ordinal(uint32_t n);   // "twenty-first"; throws an Error un
 // 1100 <= year <= 2099.
 std::string english_year(uint32_t year);
 
-// The German numeral without a noun, as in counting. 1 is "eins", 101 "einhunderteins", 10^6 "eine Million". Throws an Error
-// unless 0 <= n <= 1,000,000.
+// The German numeral without a noun, as in counting. 1 is "eins", 101 "einhunderteins", 10^6 "eine Million". Throws an
+// Error unless 0 <= n <= 1,000,000.
 std::string german_cardinal(uint32_t n);
 
 // The numeral before a noun. 1 agrees with the noun ("ein", "eine", "einen"), a million is a feminine noun itself

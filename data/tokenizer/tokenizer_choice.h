@@ -12,7 +12,7 @@ namespace gyre {
 
 struct TokenizerChoice {
   std::string kind{"auto"};  // auto: as the content of the file says; wobert: a vocab.txt, read as that kind
-  Path dictionary{};         // jieba's dictionary, of kind wobert (wobert/jieba_segmenter.h)
+  Path dictionary{};         // jieba's dictionary, for the kind wobert (JiebaSegmenter)
 
   void declare(OptionList& list);
   // Throws a UsageError for an unknown kind, and unless there is a dictionary exactly if the kind needs one.
