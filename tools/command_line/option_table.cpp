@@ -393,9 +393,12 @@ std::string OptionTable::toml() const {
 }
 
 std::string OptionTable::option_of_key(std::string_view key) const {
-  for (const Row& row : rows_)
-    if (!row.key.empty() && std::string_view(row.key).substr(row.key.rfind('/') + 1) == key) return row.name;
-  return key == "position" && has("position") ? "position" : "";
+  for (const Row& row : rows_) {
+    const std::string_view path = row.key;
+    const size_t slash = path.rfind('/');
+    if (!path.empty() && (path.substr(slash + 1) == key || path.substr(0, slash) == key)) return row.name;
+  }
+  return "";
 }
 
 std::vector<std::string> OptionTable::names() const {

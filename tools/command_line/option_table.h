@@ -159,7 +159,7 @@ class OptionTable {
   // Likewise for the options of lists, by the reasons that they declare: for all of the table, or those of one list.
   void reject_unused() const;
   void reject_unused(const OptionList& options) const;
-  // The options of this command by their keys in config.json; empty for a key without an option.
+  // The option of this command behind a key of config.json, of an object its first one; empty if there is none.
   std::string option_of_key(std::string_view key) const;
   // Likewise for all rows under a heading, none of which is read.
   void reject_group(const std::string& title, const std::string& reason) const;

@@ -33,12 +33,13 @@ std::vector<std::string> preset_words() {
   return words;
 }
 
-// The option of a word in a message; empty if the word is no key. Keys of one word, such as norm, are words of English
-// too, except those that are not the name of their option.
+// The option of a word in a message; empty if the word is no key. Keys that are the name of their option, such as norm,
+// are words of English too.
 std::string option_of(const OptionTable& table, const std::string& word, bool is_in_brackets) {
   const std::string option = table.option_of_key(word);
-  const bool is_key = is_in_brackets || word.find('_') != word.npos || option != word || word == "position";
-  return is_key ? option : "";
+  const bool is_name = option.empty() || option == word;
+  if (!is_name || word == "position") return is_name ? word : option;
+  return is_in_brackets || word.find('_') != word.npos ? word : "";
 }
 
 // The options of a position encoding whose names end with a word of a message, such as wavelet_scales, and those of the
