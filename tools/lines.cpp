@@ -7,7 +7,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/data/text/utf8.h"
-#include "gyre/train/log/stopwatch.h"
+#include "gyre/train/log/console.h"
 #include "tools/command_line/messages.h"
 
 namespace gyre {

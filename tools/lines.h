@@ -13,7 +13,7 @@
 #include "gyre/core/io/file.h"
 #include "gyre/data/text/line_report.h"
 #include "gyre/data/text/line_stream.h"
-#include "gyre/train/log/progress.h"
+#include "gyre/train/log/console.h"
 #include "tools/command_line/option_table.h"
 
 namespace gyre {

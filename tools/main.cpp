@@ -21,7 +21,78 @@
 #include "tools/program.h"
 
 namespace gyre {
+
+// The files of tools/commands define these.
+using AddCommands = void(Program& program);
+AddCommands add_vocab_command, add_encode_command, add_decode_command, add_data_build_command, add_data_check_command,
+    add_data_clean_command, add_data_generate_command, add_data_info_command, add_data_normalize_command,
+    add_data_tokenize_command, add_data_detokenize_command, add_train_commands, add_translate_command,
+    add_score_command, add_predict_command, add_generate_command, add_evaluate_bleu_command, add_evaluate_chrf_command,
+    add_evaluate_ter_command, add_evaluate_translation_command, add_evaluate_exact_match_command,
+    add_evaluate_perplexity_command, add_evaluate_extrapolation_command, add_evaluate_classify_command,
+    add_evaluate_match_command, add_checkpoint_commands, add_import_command, add_export_command, add_forward_command,
+    add_inspect_tape_command, add_inspect_profile_command, add_inspect_step_command, add_inspect_page_command,
+    add_inspect_anomaly_command, add_inspect_batches_command, add_inspect_rope_command,
+    add_inspect_receptive_field_command, add_inspect_stages_command, add_gradcheck_command, add_plot_command,
+    add_plot_attention_command, add_plot_decay_command, add_plot_position_command, add_plot_extrapolation_command,
+    add_report_command, add_bench_commands, add_bench_all_reduce_command, add_bench_ranks_command, add_plan_commands,
+    add_completion_commands, add_man_command, add_help_command;
+
 namespace {
+
+// The order is that of the help. gyre help comes last: it completes the names of the other commands.
+constexpr AddCommands* kCommands[] = {add_vocab_command,
+                                      add_encode_command,
+                                      add_decode_command,
+                                      add_data_build_command,
+                                      add_data_check_command,
+                                      add_data_clean_command,
+                                      add_data_generate_command,
+                                      add_data_info_command,
+                                      add_data_normalize_command,
+                                      add_data_tokenize_command,
+                                      add_data_detokenize_command,
+                                      add_train_commands,
+                                      add_translate_command,
+                                      add_score_command,
+                                      add_predict_command,
+                                      add_generate_command,
+                                      add_evaluate_bleu_command,
+                                      add_evaluate_chrf_command,
+                                      add_evaluate_ter_command,
+                                      add_evaluate_translation_command,
+                                      add_evaluate_exact_match_command,
+                                      add_evaluate_perplexity_command,
+                                      add_evaluate_extrapolation_command,
+                                      add_evaluate_classify_command,
+                                      add_evaluate_match_command,
+                                      add_checkpoint_commands,
+                                      add_import_command,
+                                      add_export_command,
+                                      add_forward_command,
+                                      add_inspect_tape_command,
+                                      add_inspect_profile_command,
+                                      add_inspect_step_command,
+                                      add_inspect_page_command,
+                                      add_inspect_anomaly_command,
+                                      add_inspect_batches_command,
+                                      add_inspect_rope_command,
+                                      add_inspect_receptive_field_command,
+                                      add_inspect_stages_command,
+                                      add_gradcheck_command,
+                                      add_plot_command,
+                                      add_plot_attention_command,
+                                      add_plot_decay_command,
+                                      add_plot_position_command,
+                                      add_plot_extrapolation_command,
+                                      add_report_command,
+                                      add_bench_commands,
+                                      add_bench_all_reduce_command,
+                                      add_bench_ranks_command,
+                                      add_plan_commands,
+                                      add_completion_commands,
+                                      add_man_command,
+                                      add_help_command};
 
 // Prepares the process of gyre: standard streams, signals, and what the OpenMP library has read from the environment.
 bool is_set(const char* variable) { return std::getenv(variable) != nullptr; }
@@ -91,60 +162,7 @@ int main(int argc, char** argv) {
   try {
     gyre::set_default_threads();
     gyre::Program program;
-    add_vocab_command(program);
-    add_encode_command(program);
-    add_decode_command(program);
-    program.describe_group("data", "clean and check text, build token stores, generate a corpus");
-    add_data_build_command(program);
-    add_data_check_command(program);
-    add_data_clean_command(program);
-    add_data_generate_command(program);
-    add_data_info_command(program);
-    add_data_normalize_command(program);
-    add_data_tokenize_command(program);
-    add_data_detokenize_command(program);
-    program.describe_group("train", "train a model");
-    add_train_commands(program);
-    add_translate_command(program);
-    add_score_command(program);
-    add_predict_command(program);
-    add_generate_command(program);
-    program.describe_group("evaluate", "evaluate translations and models");
-    add_evaluate_bleu_command(program);
-    add_evaluate_chrf_command(program);
-    add_evaluate_ter_command(program);
-    add_evaluate_translation_command(program);
-    add_evaluate_exact_match_command(program);
-    add_evaluate_perplexity_command(program);
-    add_evaluate_extrapolation_command(program);
-    add_evaluate_classify_command(program);
-    add_evaluate_match_command(program);
-    add_checkpoint_commands(program);
-    add_import_command(program);
-    add_export_command(program);
-    add_forward_command(program);
-    program.describe_group("inspect", "inspect a model: ops, timings, values, gradients, positions");
-    add_inspect_tape_command(program);
-    add_inspect_profile_command(program);
-    add_inspect_step_command(program);
-    add_inspect_page_command(program);
-    add_inspect_anomaly_command(program);
-    add_inspect_batches_command(program);
-    add_inspect_rope_command(program);
-    add_inspect_receptive_field_command(program);
-    add_inspect_stages_command(program);
-    add_gradcheck_command(program);
-    add_plot_command(program);
-    add_plot_attention_command(program);
-    add_plot_decay_command(program);
-    add_plot_position_command(program);
-    add_plot_extrapolation_command(program);
-    add_report_command(program);
-    add_bench_commands(program);
-    add_plan_commands(program);
-    add_completion_commands(program);
-    add_man_command(program);
-    add_help_command(program);
+    for (const auto add : gyre::kCommands) add(program);
     const int status = program.run(argc, argv);
     gyre::require(std::cout.flush() && std::fflush(stdout) == 0, "standard output: writing failed");
     return status;

@@ -22,8 +22,8 @@
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/option_values.h"
 #include "gyre/core/version.h"
+#include "gyre/train/parallel/communicator.h"
 #include "gyre/train/parallel/launcher.h"
-#include "gyre/train/parallel/mpi_support.h"
 #include "tools/command_line/equivalents.h"
 #include "tools/command_line/given_names.h"
 #include "tools/help/command_help_text.h"
@@ -33,7 +33,7 @@ namespace {
 
 // Version, build and hardware information for bug reports: `gyre --version`, `gyre --build-info`.
 #ifdef __clang__
-constexpr const char* kCompiler = __VERSION__;  // with the name
+constexpr const char* kCompiler = __VERSION__;  // version with the name
 
 #else
 constexpr const char* kCompiler = "g++ " __VERSION__;

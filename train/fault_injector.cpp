@@ -44,9 +44,9 @@ void FaultInjector::check_environment() { planned_fault(); }
 FaultInjector::FaultInjector(Communicator& ranks, RunDirectory* run) : ranks_(ranks), fault_(planned_fault()) {
   if (fault_ && fault_->rank != ranks.rank()) fault_.reset();
   if (!fault_) return;
-  ranks.observe_phases([this](Phase phase, uint64_t update) { reached(phase_name(phase), update); });
+  ranks.observe_phases([this](Phase phase, uint64_t update) { reached(to_string(phase), update); });
   if (run == nullptr) return;
-  run->observe_saving([this](SaveStage stage, uint64_t updates) { reached(save_stage_name(stage), updates); });
+  run->observe_saving([this](SaveStage stage, uint64_t updates) { reached(to_string(stage), updates); });
 }
 
 FaultInjector::~FaultInjector() {
@@ -74,7 +74,7 @@ void FaultInjector::inject_nan() const {
   while ((*parameters_)[index].offset > middle) --index;
   Parameter& p = (*parameters_)[index];
   const int64_t elements = p.shape.elements(), first = std::min(middle - p.offset, elements - 1);
-  const Tensor& values = fault_->point == phase_name(Phase::forward) ? p.value : p.allocated_gradient();
+  const Tensor& values = fault_->point == to_string(Phase::forward) ? p.value : p.allocated_gradient();
   const Tensor some = values.reshape({elements}).slice(first, std::min(elements, first + kNumbers));
   some.copy_from(Tensor::from({some.size()}, std::vector<float>(size_t(some.size()), NAN)));
 }

@@ -1,7 +1,7 @@
 // Injects a fault into a training run, for the tests in tests/faults. Nothing else in the library depends on it.
 //
 // GYRE_FAULT="RANK UPDATE POINT ACTION" makes that rank perform ACTION when it reaches POINT in that update.
-//   POINT   a phase (train/parallel/health/rank_status.h) or a stage of saving (train/checkpoint/run_directory.h)
+//   POINT   a phase (train/parallel/communicator.h) or a stage of saving (train/checkpoint/run_directory.h)
 //   ACTION  kill, stop, term: the rank sends itself the signal
 //           throw: an Error; memory: std::bad_alloc
 //           slow: sleeps for one second, in this update and all later ones

@@ -16,16 +16,15 @@
 #include "gyre/core/number_text.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/version.h"
-#include "gyre/train/checkpoint/manifest.h"
+#include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/fault_injector.h"
-#include "gyre/train/log/logger.h"
-#include "gyre/train/optim/parameter_groups.h"
+#include "gyre/train/log/console.h"
 #include "gyre/train/optim/schedule.h"
 #include "gyre/train/optim/update_plan.h"
 #include "gyre/train/optim/update_rule.h"
-#include "gyre/train/parallel/health/stop_signal.h"
+#include "gyre/train/parallel/stop_signal.h"
 #include "gyre/train/piped_text.h"
-#include "gyre/train/replay.h"
+#include "gyre/train/step.h"
 #include "gyre/train/trainer.h"
 
 namespace gyre {
@@ -56,7 +55,7 @@ ReducerOptions reducer_options(const TrainOptions& options, const JobContext& co
           .shared_memory = parallel.shared_memory,
           .sharded = sharded,
           .shards_gradients = parallel.zero == 2,
-          .runs = sharded && whole ? runs_of_matrices(parameters, context.ranks.size()) : std::vector<ArenaRun>()};
+          .spans = sharded && whole ? spans_of_matrices(parameters, context.ranks.size()) : std::vector<ArenaSpan>()};
 }
 
 OptimizerOptions resolve_optimizer(OptimizerOptions options, const Period& after, uint64_t updates_per_epoch,

@@ -12,11 +12,9 @@
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/train/job_context.h"
 #include "gyre/train/options.h"
-#include "gyre/train/replay.h"
 #include "gyre/train/resume.h"
-#include "gyre/train/training_data.h"
-#include "gyre/train/training_model.h"
-#include "gyre/train/validation.h"
+#include "gyre/train/step.h"
+#include "gyre/train/task.h"
 
 namespace gyre {
 

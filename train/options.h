@@ -15,10 +15,10 @@
 #include "gyre/core/enum_names.h"
 #include "gyre/core/io/file.h"
 #include "gyre/core/option_list.h"
-#include "gyre/train/checkpoint/checkpoint_options.h"
+#include "gyre/train/checkpoint/progress.h"
+#include "gyre/train/checkpoint/run_directory.h"
 #include "gyre/train/optim/optimizer_options.h"
 #include "gyre/train/parallel/parallel_options.h"
-#include "gyre/train/period.h"
 
 namespace gyre {
 
@@ -85,7 +85,7 @@ struct LoggingOptions {
   bool quiet = false;
 };
 
-// Repeats the updates after a checkpoint instead of training (train/replay.h).
+// Repeats the updates after a checkpoint instead of training (train/step.h).
 struct ReplayOptions {
   Path checkpoint;
   uint64_t updates = 1000;  // maximum number of updates to repeat

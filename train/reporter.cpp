@@ -10,7 +10,7 @@
 
 #include "gyre/core/io/json.h"
 #include "gyre/core/number_text.h"
-#include "gyre/train/log/wall_clock.h"
+#include "gyre/train/log/metrics_log.h"
 
 namespace gyre {
 namespace {

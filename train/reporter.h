@@ -15,12 +15,11 @@
 #include "gyre/core/io/json.h"
 #include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/checkpoint/run_directory.h"
+#include "gyre/train/log/console.h"
 #include "gyre/train/log/metrics_log.h"
-#include "gyre/train/log/progress.h"
-#include "gyre/train/log/tensorboard.h"
 #include "gyre/train/options.h"
 #include "gyre/train/step.h"
-#include "gyre/train/validation.h"
+#include "gyre/train/task.h"
 
 namespace gyre {
 

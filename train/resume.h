@@ -10,8 +10,7 @@
 #include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/options.h"
 #include "gyre/train/parallel/communicator.h"
-#include "gyre/train/training_model.h"
-#include "gyre/train/validation.h"
+#include "gyre/train/task.h"
 
 namespace gyre {
 

@@ -1,5 +1,6 @@
 #include "gyre/train/step.h"
 
+#include <cmath>
 #include <exception>
 #include <new>
 #include <optional>
@@ -7,10 +8,11 @@
 
 #include "gyre/autograd/inspect/tensor_stats.h"
 #include "gyre/core/random.h"
-#include "gyre/train/log/stopwatch.h"
+#include "gyre/train/log/console.h"
 #include "gyre/train/parallel/tree_reduction.h"
 
 namespace gyre {
+
 void LossSums::add(const LossSums& other) {
   loss += other.loss;
   nll += other.nll;
@@ -47,7 +49,7 @@ double MicroBatchSums::field(size_t f) const {
 
 namespace {
 
-std::string what(const std::exception_ptr& error) {
+std::string message_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const std::bad_alloc&) {
@@ -67,13 +69,13 @@ class TrainStep::CollectiveErrorGuard {
 
   // Runs `work` unless an earlier one has failed. `snapshot`: the phase and update for the error message; default: now.
   template <class F>
-  void at(F&& work, std::optional<StatusSnapshot> snapshot = {}) {
+  void run(F&& work, std::optional<StatusSnapshot> snapshot = {}) {
     if (failed()) return;
     try {
       work();
     } catch (...) {
       const StatusSnapshot now = snapshot.value_or(ranks_.rank_status().now());
-      failure_ = concat(phase_name(now.phase), " of update ", now.update, ": ", what(std::current_exception()));
+      failure_ = concat(to_string(now.phase), " of update ", now.update, ": ", message_of(std::current_exception()));
     }
   }
   bool failed() const { return !failure_.empty(); }
@@ -104,29 +106,28 @@ StopRequest TrainStep::start(uint64_t update, const std::function<const RankBatc
   Stopwatch watch;
   Started started(options_.micro_batches);
   MicroBatchSums& sums = started.sums;
-  CollectiveErrorGuard error_guard(ranks_);
+  CollectiveErrorGuard guard(ranks_);
   const RankBatch none;  // if taking a batch fails
   const RankBatch* batch = &none;
   // This comes first: if a rank fails later, all ranks still have the same weights to save.
-  error_guard.at([&] { model_.before_update(options_.seed, update); },
-                 StatusSnapshot{.update = update + 1, .phase = Phase::data});
+  guard.run([&] { model_.before_update(options_.seed, update); },
+            StatusSnapshot{.update = update + 1, .phase = Phase::data});
   seconds.compute += watch.lap();
-  error_guard.at([&] {
+  guard.run([&] {
     ranks_.enter(Phase::data, update + 1);
     batch = &take_batch();
   });
   seconds.data += watch.lap();
   for (int i = 0; i < own_.count(); ++i) {
     TapeObserver* const observer = reducer_.begin_micro_batch();
-    error_guard.at(
-        [&] { run_micro_batch(update, own_.begin + i, batch->micro_batches.at(size_t(i)), observer, started); });
+    guard.run([&] { run_micro_batch(update, own_.begin + i, batch->micro_batches.at(size_t(i)), observer, started); });
     reducer_.end_micro_batch();
   }
   seconds.compute += watch.lap();
   ranks_.enter(Phase::reduction, update + 1);
   sums.request_stop(own_stop_request());
   sums.set_predictions(batch->predictions);
-  if (error_guard.failed()) sums.report_failure();
+  if (guard.failed()) sums.report_failure();
   reducer_.finish();
   // After finish(): before it, ranks may have started different numbers of buckets.
   if (figures_are_late()) {
@@ -135,16 +136,16 @@ StopRequest TrainStep::start(uint64_t update, const std::function<const RankBatc
     read_totals(started);
     sums.exchange_all(ranks_);
   }
-  if (sums.failed()) error_guard.throw_first_error();
+  if (sums.failed()) guard.throw_first_error();
   seconds.communication += watch.lap();
 
   // Both sides are sums over the ranks, so that all ranks get the same result even if their data differ.
   const double predictions = sums.tokens();
-  error_guard.at([&] {
+  guard.run([&] {
     require(predictions * ranks_.size() == sums.predictions_of_all_ranks(), "[step] the batch has ", batch->predictions,
             " predictions, the micro-batches of all ranks had ", uint64_t(predictions));
   });
-  if (error_guard.failed()) error_guard.throw_first_error();
+  if (guard.failed()) guard.throw_first_error();
   before_optimizer();
   require(!started_, "[step] expected finish() before the optimizer step of the next update");
   ranks_.enter(Phase::optimizer, update + 1);
@@ -224,6 +225,36 @@ std::string TrainStep::find_non_finite(uint64_t update, const RankBatch& batch) 
     if (!reports[rank].empty()) return concat("on rank ", rank, ": ", reports[rank]);
   }
   return "all values are finite when this update is repeated: the memory or the network may be faulty";
+}
+
+namespace {
+
+std::string find_cause(TrainStep& step, double gradient_norm, uint64_t finished_updates, const RankBatch& batch) {
+  if (std::isfinite(gradient_norm)) return "this is too large for the update rule";
+  return step.find_non_finite(finished_updates, batch);
+}
+
+}  // namespace
+
+ReplayResult replay(TrainStep& step, TrainingData& data, Progress progress, uint64_t updates) {
+  ReplayResult result{.first = progress.updates + 1, .last = progress.updates + updates, .anomaly = {}};
+  while (progress.updates < result.last) {
+    RankBatch batch;
+    const auto take = [&]() -> const RankBatch& {
+      data.start_epoch(progress.epoch, progress.updates - progress.batch);
+      batch = data.batch(progress.batch, step.own_micro_batches());
+      return batch;
+    };
+    StepSeconds seconds;
+    const UpdateInfo update = step.run(progress.updates, take, seconds).update;
+    if (!update.accepted) {
+      result.anomaly = {progress.updates + 1, update.gradient_norm,
+                        find_cause(step, update.gradient_norm, progress.updates, batch)};
+      return result;
+    }
+    advance(progress, batch, data.batches());
+  }
+  return result;
 }
 
 }  // namespace gyre

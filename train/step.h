@@ -11,18 +11,18 @@
 
 #include "gyre/core/host_copy.h"
 #include "gyre/core/kernels/arguments.h"
+#include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/optim/optimizer.h"
 #include "gyre/train/parallel/communicator.h"
 #include "gyre/train/parallel/reducer.h"
 #include "gyre/train/parallel/tree_reduction.h"
-#include "gyre/train/training_data.h"
-#include "gyre/train/training_model.h"
+#include "gyre/train/task.h"
 
 namespace gyre {
 
 // Sums over the predictions of a global batch. Every rank has the same bits.
 struct LossSums {
-  double loss = 0;  // with label smoothing
+  double loss = 0;  // cross-entropy with label smoothing
   double nll = 0;
   double correct = 0;
   double tokens = 0;  // number of predictions
@@ -141,5 +141,21 @@ class TrainStep {
   MicroBatchRange own_;
   std::optional<Started> started_;
 };
+
+// Repeats the updates of a run after a checkpoint to find a gradient that cannot be applied. Writes nothing.
+struct Anomaly {
+  uint64_t update = 0;  // number of the update, from 1
+  double gradient_norm = 0;
+  std::string cause;
+};
+
+struct ReplayResult {
+  uint64_t first = 0, last = 0;  // the updates to repeat, from 1
+  std::optional<Anomaly> anomaly;
+};
+
+// Collective. Continues training from `progress`, at which a checkpoint has been restored, for `updates` updates or
+// until the optimizer does not accept the gradient of one.
+ReplayResult replay(TrainStep& step, TrainingData& data, Progress progress, uint64_t updates);
 
 }  // namespace gyre

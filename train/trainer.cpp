@@ -10,13 +10,12 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/number_text.h"
-#include "gyre/train/parallel/health/stop_signal.h"
+#include "gyre/train/parallel/stop_signal.h"
 
 namespace gyre {
 namespace {
 
-// The number of completed periods.
-uint64_t passed(const Period& period, const Progress& progress) {
+uint64_t completed_periods(const Period& period, const Progress& progress) {
   return period.amount > 0 ? period.count(progress) / period.amount : 0;
 }
 
@@ -88,7 +87,7 @@ void Trainer::update() {
     save_after_failure();
     throw;
   }
-  count(progress, batch_, parts_.data.batches());
+  advance(progress, batch_, parts_.data.batches());
   started_ = {.number = progress.updates,
               .epoch = before_.epoch + 1,
               .batch = std::exchange(batch_, {}),
@@ -205,7 +204,9 @@ std::string Trainer::end_reason() const {
   return "";
 }
 
-bool Trainer::due(const Period& period) const { return passed(period, state_.progress) > passed(period, before_); }
+bool Trainer::due(const Period& period) const {
+  return completed_periods(period, state_.progress) > completed_periods(period, before_);
+}
 
 bool Trainer::ends_stage() const {
   const uint64_t updates = state_.progress.updates;

@@ -8,12 +8,11 @@
 #include <string>
 
 #include "gyre/train/checkpoint/checkpoint_writer.h"
-#include "gyre/train/log/stopwatch.h"
+#include "gyre/train/log/console.h"
 #include "gyre/train/parallel/communicator.h"
 #include "gyre/train/reporter.h"
 #include "gyre/train/step.h"
-#include "gyre/train/training_data.h"
-#include "gyre/train/validation.h"
+#include "gyre/train/task.h"
 
 namespace gyre {
 

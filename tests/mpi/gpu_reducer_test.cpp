@@ -8,7 +8,7 @@
 #include "gyre/core/hardware/cuda.h"
 #include "gyre/core/kernels/arguments.h"
 #include "gyre/core/random.h"
-#include "gyre/train/parallel/gpu_transport.h"
+#include "gyre/train/parallel/all_reduce.h"
 #include "gyre/train/parallel/reducer.h"
 #include "tests/mpi/ranks.h"
 #include "tests/report.h"

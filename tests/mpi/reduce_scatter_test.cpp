@@ -1,6 +1,4 @@
 // Sums over the ranks in shared memory, by messages, and by both.
-#include "gyre/train/parallel/reduce_scatter.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "gyre/train/parallel/all_reduce.h"
 #include "gyre/train/parallel/tree_reduction.h"
 #include "tests/mpi/fake_machines.h"
 #include "tests/mpi/ranks.h"

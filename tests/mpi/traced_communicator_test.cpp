@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "gyre/train/log/stopwatch.h"
+#include "gyre/train/log/console.h"
 #include "tests/mpi/ranks.h"
 
 namespace gyre::test {

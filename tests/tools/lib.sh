@@ -5,7 +5,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 export OMP_NUM_THREADS=1
-# Otherwise every start of gyre would set them and start itself again (tools/process_setup.h).
+# Otherwise every start of gyre would set them and start itself again (tools/main.cpp).
 export GOMP_SPINCOUNT=1000 KMP_BLOCKTIME=20us
 
 fail() {

@@ -1,11 +1,10 @@
-#include "gyre/train/replay.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/io/json.h"
+#include "gyre/train/step.h"
 #include "tests/errors.h"
 
 namespace gyre::test {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "gyre/train/log/logger.h"
+#include "gyre/train/log/console.h"
 #include "tests/errors.h"
 #include "tests/temporary_directory.h"
 #include "tests/train/log/logger_guard.h"

@@ -1,7 +1,6 @@
-#include "gyre/train/validation.h"
-
 #include <doctest/doctest.h>
 
+#include "gyre/train/task.h"
 #include "tests/errors.h"
 
 namespace gyre {
@@ -16,7 +15,7 @@ TEST_CASE("losses improve downwards, scores upwards") {
 
 TEST_CASE("a metric without a row is an error") {
   CHECK(error_of([] { higher_is_better("new-loss/news"); }) ==
-        R"([validation] higher_is_better() in train/validation.h lacks the metric "new-loss")");
+        R"([validation] higher_is_better() in train/task.h lacks the metric "new-loss")");
 }
 
 }  // namespace gyre

@@ -1,4 +1,4 @@
-# Writes a C++ file with the content of all files below a folder, for tools/page/assets.h. Run as a script:
+# Writes a C++ file with the content of all files below a folder, for tools/page/page.h. Run as a script:
 #   cmake -D FOLDER=tools/page/assets -D OUTPUT=assets.cpp -P tools/cmake/embed_assets.cmake
 file(GLOB_RECURSE assets RELATIVE ${FOLDER} ${FOLDER}/*)
 list(SORT assets)
@@ -12,7 +12,7 @@ foreach(name IN LISTS assets)
   string(APPEND rows "    {\"${name}\", R\"asset(${content})asset\"},\n")
 endforeach()
 file(WRITE ${OUTPUT} "// Made by tools/cmake/embed_assets.cmake.
-#include \"tools/page/assets.h\"
+#include \"tools/page/page.h\"
 
 #include <utility>
 

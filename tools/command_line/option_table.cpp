@@ -5,7 +5,7 @@
 
 #include "gyre/core/suggestions.h"
 #include "tools/command_line/equivalents.h"
-#include "tools/plots/picture_format.h"
+#include "tools/plots/gnuplot.h"
 
 namespace gyre {
 

@@ -6,18 +6,14 @@
 #include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/train/parallel/communicator.h"
-#include "tools/bench/attention.h"
-#include "tools/bench/decode.h"
-#include "tools/bench/gemm.h"
-#include "tools/bench/ops.h"
-#include "tools/bench/step.h"
-#include "tools/bench/step_presets.h"
+#include "tools/bench/kernels.h"
+#include "tools/bench/models.h"
 #include "tools/command_line/messages.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
 #include "tools/options/precision_choice.h"
-#include "tools/print_summary.h"
 #include "tools/program.h"
+#include "tools/summary.h"
 #include "tools/workload/device.h"
 
 namespace gyre {
@@ -258,8 +254,6 @@ void add_bench_commands(Program& program) {
   add_gemm(program);
   add_attention(program);
   add_decode(program);
-  add_bench_all_reduce_command(program);
-  add_bench_ranks_command(program);
 }
 
 }  // namespace gyre

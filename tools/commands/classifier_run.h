@@ -8,7 +8,6 @@
 
 #include "gyre/models/sequence_classifier.h"
 #include "gyre/train/pretrained/trained_model.h"
-#include "gyre/train/pretrained/trained_task.h"
 #include "gyre/train/tasks/predictions.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
@@ -47,5 +46,15 @@ TrainedTask classification_task(const Path& model, const std::string& preset, co
                                 const std::vector<std::string>& labels);
 // Whether the task of the model is unknown, because it was imported and no preset names one.
 bool has_imported_task(const Path& model, const std::string& preset);
+
+// Options that the evaluations of encoders with a classification head have in common.
+struct ClassifierEvaluation : ClassifierRun {
+  Path input;
+  std::string on_bad_line = "default";
+
+  void add_input_rows(OptionTable& table, const std::string& input_help);
+  // `item` is what is truncated, such as "pair"; `lines` are the lines of the input, such as "rows".
+  void add_reading_rows(OptionTable& table, const std::string& item, const std::string& lines);
+};
 
 }  // namespace gyre

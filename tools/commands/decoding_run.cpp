@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "gyre/core/option_checks.h"
-#include "gyre/train/log/stopwatch.h"
+#include "gyre/train/log/console.h"
 #include "gyre/train/tasks/translation/decoding.h"
 
 namespace gyre {

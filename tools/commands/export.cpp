@@ -1,19 +1,309 @@
-// gyre export: writes a trained model in the format of another program.
-#include <memory>
+// gyre export: writes a trained model in the format of another program, with its model card.
+#include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gyre/core/io/file.h"
+#include "gyre/core/io/json.h"
+#include "gyre/core/number_text.h"
+#include "gyre/core/option_checks.h"
+#include "gyre/core/version.h"
+#include "gyre/data/store/document_store.h"
+#include "gyre/data/text/utf8.h"
+#include "gyre/data/tokenizer/hugging_face_vocabulary.h"
+#include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/models/hugging_face/generation_config.h"
+#include "gyre/train/checkpoint/progress.h"
+#include "gyre/train/log/console.h"
 #include "gyre/train/pretrained/hugging_face.h"
 #include "gyre/train/pretrained/trained_model.h"
-#include "gyre/train/pretrained/trained_task.h"
-#include "gyre/train/tasks/matching/match_task.h"
+#include "gyre/train/resume.h"
+#include "gyre/train/tasks/matching/match_objective.h"
+#include "tools/command_line/config_file.h"
 #include "tools/command_line/messages.h"
-#include "tools/commands/model_card.h"
 #include "tools/options/model_choice.h"
+#include "tools/page/page.h"
 #include "tools/program.h"
 
 namespace gyre {
-
 namespace {
+
+// The model card of an exported model: a README.md as the Hugging Face Hub reads it
+// (https://huggingface.co/docs/hub/model-cards). It states only facts that the run recorded, and file names without
+// their directories.
+
+// Facts that no run records. Empty: left out.
+struct CardOptions {
+  std::string title;              // default: the name of the run's directory
+  std::string language, license;  // identifiers of the hub: "en", "mit"
+
+  void validate() const;  // throws a UsageError for text that is not one line
+};
+
+// The model as it was exported.
+struct CardModel {
+  Path path;                               // path that the command was given: a run, a checkpoint or its weights
+  std::string checkpoint;                  // which one of a run (train/checkpoint/model_file.h)
+  Path config;                             // config.json of transformers
+  std::string description;                 // of Gyre's config
+  int64_t parameters = 0;                  // number of elements
+  const Vocabulary* vocabulary = nullptr;  // nullptr: none
+};
+
+// The records of a run. Those that do not exist are empty, as for an imported model.
+struct Records {
+  Path run;
+  ConfigFile options;  // run/train.toml
+  std::optional<TrainState> state;
+  Json checkpoint = Json::object();  // state.json of the weights
+  Json task;                         // run/task.json
+  Json exported;                     // config.json of transformers
+
+  std::vector<std::string> values(const std::string& name) const { return values_in(options.entries, name); }
+  static std::vector<std::string> values_in(const std::vector<ConfigEntry>& entries, const std::string& name) {
+    const auto named = [&](const ConfigEntry& entry) { return entry.name == name; };
+    const auto found = std::find_if(entries.begin(), entries.end(), named);
+    return found == entries.end() ? std::vector<std::string>() : found->values;
+  }
+  // The values in each stage, or those of the run where a stage gives none; without stages, those of the run.
+  std::vector<std::vector<std::string>> stage_values(const std::string& name) const {
+    std::vector<std::vector<std::string>> all;
+    for (const ConfigTable& stage : options.tables) {
+      all.push_back(values_in(stage.entries, name));
+      if (all.back().empty()) all.back() = values(name);
+    }
+    if (all.empty()) all.push_back(values(name));
+    return all;
+  }
+  std::string option(const std::string& name) const {
+    const std::vector<std::string> all = values(name);
+    return all.size() == 1 ? all.front() : "";
+  }
+  std::string architecture() const { return exported.at("architectures").at(0); }
+  bool is_classifier() const { return exported.contains("id2label"); }
+  bool is_causal() const { return !is_classifier() && architecture().find("MaskedLM") == std::string::npos; }
+  // The positions of the model; nothing for decoders with RoPE, which have no table of positions.
+  std::optional<int64_t> longest() const {
+    if (exported.contains("n_positions")) return exported["n_positions"].get<int64_t>();
+    if (is_causal()) return std::nullopt;
+    return exported.at("max_position_embeddings").get<int64_t>();
+  }
+  bool is_match() const { return task.is_object() && task.contains("task"); }
+  bool reads_pairs() const {
+    return is_match() || (task.is_object() && task.contains("second_text") && !task["second_text"].is_null());
+  }
+};
+
+// Removes the stages that begin after the finished updates.
+void remove_later_stages(std::vector<ConfigTable>& stages, uint64_t finished) {
+  uint64_t begin = 0;
+  size_t begun = 0;
+  while (begun < stages.size() && (begun == 0 || begin < finished)) {
+    const std::vector<std::string> updates = Records::values_in(stages[begun++].entries, "updates");
+    if (updates.size() == 1) begin += Period::parse(updates.front()).amount;
+  }
+  stages.resize(begun);
+}
+
+Records read_records(const CardModel& model) {
+  Records records;
+  records.run = find_run(model.path);
+  records.state = find_train_state(model.path, model.checkpoint);
+  const Path toml = records.run / "train.toml", task = task_path(records.run);
+  const Path checkpoint = find_model_file(model.path, model.checkpoint).parent_path();
+  if (std::filesystem::exists(toml)) records.options = read_config_file(toml);
+  if (records.state) remove_later_stages(records.options.tables, records.state->progress.updates);
+  if (std::filesystem::exists(task)) records.task = read_json(task);
+  if (std::filesystem::exists(state_path(checkpoint))) records.checkpoint = read_manifest(checkpoint);
+  records.exported = read_json(model.config);
+  return records;
+}
+
+// The text as code, also if it contains backticks.
+std::string code(const std::string& text) {
+  const std::string line = printable_line(text);
+  std::string fence = "`";
+  while (line.find(fence) != std::string::npos) fence += '`';
+  const std::string space = fence.size() > 1 ? " " : "";
+  return concat(fence, space, line, space, fence);
+}
+
+// The text with the characters escaped that have a meaning in Markdown or in HTML.
+std::string markdown(const std::string& text) {
+  std::string escaped;
+  for (const char c : printable_line(text)) {
+    if (std::string_view("\\`*[]<>|&").find(c) != std::string_view::npos) escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+// The last part of a path: directories may reveal names of users and machines.
+std::string file_name(const std::string& path) {
+  const Path whole = Path(path).lexically_normal();
+  return (whole.has_filename() ? whole.filename() : whole.parent_path().filename()).string();
+}
+
+std::string code_list(const std::vector<std::string>& paths) {
+  std::string text;
+  for (const std::string& path : paths) text += (text.empty() ? "" : ", ") + code(file_name(path));
+  return text;
+}
+
+// A JSON string is also a YAML string. Without quotes, the language "no" would be a boolean.
+std::string yaml(const std::string& text) {
+  return text.empty() ? "" : Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// The contents of a token store, if it still is the one of the run.
+Json store_facts(const std::vector<std::string>& files, const TrainState& state) {
+  const auto recorded = state.options.find("=training data");
+  if (files.size() != 1 || recorded == state.options.end()) return {};
+  const Path file = files.front();
+  if (!TokenStore::recognizes(file)) return {};
+  const TokenStore store(file);
+  if (hexadecimal(store.checksum()) != recorded->second || store.sides() != 1) return {};
+  return {{"bytes", with_commas(int64_t(std::filesystem::file_size(file)))},
+          {"documents", with_commas(int64_t(count_documents(store)))},
+          {"tokens", with_commas(int64_t(store.total_tokens(0)))}};
+}
+
+// The files of all stages, each once.
+std::vector<std::string> training_files(const Records& records) {
+  std::vector<std::string> files;
+  for (const std::vector<std::string>& stage : records.stage_values("train-sets"))
+    for (const std::string& file : stage)
+      if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
+  return files;
+}
+
+Json data_facts(const Records& records) {
+  const std::vector<std::string> training = training_files(records);
+  if (!records.state || training.empty()) return {};
+  const std::string share = records.option("valid-share"), vocabulary = records.option("vocab");
+  Json classes = Json::array();
+  if (records.task.is_object()) {
+    for (const std::string name : records.task.value("classes", Json::array()))
+      classes.push_back({{"number", std::to_string(classes.size())}, {"name", code(name)}});
+  }
+  return {{"files", code_list(training)},
+          {"store", store_facts(training, *records.state)},
+          {"validation_files", code_list(records.values("valid-sets"))},
+          {"share", share == "0" ? "" : share},
+          {"vocabulary_file", vocabulary.empty() ? "" : code(file_name(vocabulary))},
+          {"classes", classes}};
+}
+
+Json option_facts(const Records& records) {
+  Json options = Json::array();
+  for (const auto& [key, value] : without_later_stages(records.state->options, records.state->progress.updates)) {
+    const std::string name = key.starts_with('=') ? key.substr(1) : key;
+    if (name.ends_with("training data") || name == "vocabulary" || value.empty()) continue;  // checksums
+    options.push_back({{"name", name == "shards" ? "micro-batches" : name},
+                       {"value", markdown(value.find('/') == std::string::npos ? value : file_name(value))}});
+  }
+  for (const char* name :
+       {"lr-warmup-start-rate", "transformer-dropout", "transformer-dropout-attention", "transformer-dropout-ffn"}) {
+    const std::string value = records.option(name);
+    if (!value.empty()) options.push_back({{"name", name}, {"value", markdown(value)}});
+  }
+  return options;
+}
+
+Json training_facts(const Records& records) {
+  if (!records.state) return {};
+  const TrainState& state = *records.state;
+  const Progress& progress = state.progress;
+  const auto averaged = records.checkpoint.find("averaged");
+  Json metrics = Json::array();
+  for (const auto& [name, best] : state.best) {
+    metrics.push_back({{"name", markdown(name)},
+                       {"value", fmt::format("{:.4f}", best.value)},
+                       {"update", with_commas(int64_t(best.updates))}});
+  }
+  return {{"updates", with_commas(int64_t(progress.updates))},
+          {"samples", with_commas(int64_t(progress.sentences))},
+          {"tokens", with_commas(int64_t(progress.source_tokens + progress.target_tokens))},
+          {"duration", format_duration(state.seconds)},
+          {"ranks", counted(state.ranks, "rank")},
+          {"mean_of", averaged == records.checkpoint.end() ? "" : counted(averaged->size(), "checkpoint")},
+          {"moving_average", state.has_average},
+          {"options", option_facts(records)},
+          {"validation", metrics.empty() ? Json() : Json{{"metrics", metrics}}}};
+}
+
+// The largest number of tokens of a sample of the training; empty if it is unknown.
+std::string training_length(const Records& records, const CardModel& model) {
+  const auto longest = trained_option(model.path, model.checkpoint, "max-length");
+  if (!longest) return "";
+  int64_t tokens = records.options.tables.empty() ? std::stoll(*longest) : 0;
+  for (const std::vector<std::string>& stage : records.stage_values("max-length"))
+    if (stage.size() == 1) tokens = std::max<int64_t>(tokens, std::stoll(stage.front()));
+  return std::to_string(tokens);
+}
+
+// The class of transformers that loads the model; empty if a pipeline with its tokenizer does.
+std::string loader(const Records& records, const CardModel& model) {
+  if (model.vocabulary != nullptr && can_write_hugging_face(*model.vocabulary)) return "";
+  if (records.is_classifier()) return "AutoModelForSequenceClassification";
+  return records.is_causal() ? "AutoModelForCausalLM" : "AutoModelForMaskedLM";
+}
+
+void CardOptions::validate() const {
+  for (const auto& [flag, text] : {std::pair("--title", title), {"--language", language}, {"--license", license}})
+    expect(text.find_first_of("\n\r") == std::string::npos, flag, "one line", "several");
+}
+
+// Returns the text of the card.
+std::string model_card(const CardModel& model, const CardOptions& options) {
+  const Records records = read_records(model);
+  const Json& exported = records.exported;
+  const std::string pretrained = records.option("pretrained-model");
+  const auto imported = records.checkpoint.find("imported");
+  const auto longest = records.longest();
+  Json vocabulary;
+  if (model.vocabulary != nullptr) {
+    vocabulary = {{"size", with_commas(model.vocabulary->size())},
+                  {"kind", model.vocabulary->kind()},
+                  {"exported", can_write_hugging_face(*model.vocabulary)}};
+  }
+  return fill_template(
+      page_asset("model_card.md"),
+      {{"language", yaml(options.language)},
+       {"license", yaml(options.license)},
+       {"model_type", exported.at("model_type")},
+       {"title", markdown(options.title.empty() ? file_name(records.run.string()) : options.title)},
+       {"architecture", code(records.architecture())},
+       {"generates", records.is_causal()},
+       {"fills", !records.is_causal() && !records.is_classifier()},
+       {"classifies", records.is_classifier()},
+       {"scores", records.is_classifier() && exported["id2label"].size() == 1},
+       {"pairs", records.reads_pairs()},
+       {"trained_by", records.state ? records.state->version : ""},
+       {"imported", imported == records.checkpoint.end() ? "" : code(file_name(*imported))},
+       {"exporter", kVersion},
+       {"pretrained",
+        pretrained.empty() || records.option("from-scratch") == "true" ? "" : code(file_name(pretrained))},
+       {"description", model.description},
+       {"parameters", with_commas(model.parameters)},
+       {"longest", longest ? std::to_string(*longest) : ""},
+       {"vocabulary", vocabulary},
+       {"data", data_facts(records)},
+       {"training", training_facts(records)},
+       {"loader", loader(records, model)},
+       {"needs_rjieba", model.vocabulary != nullptr && model.vocabulary->kind() == "wobert"},
+       {"is_nezha", exported.at("model_type") == "nezha"},
+       {"trained_length", training_length(records, model)}});
+}
+
+// gyre export: writes a trained model in the format of another program.
 
 struct ExportArgs {
   Path model, output;

@@ -10,7 +10,7 @@
 #include "gyre/models/encoder_only.h"
 #include "gyre/models/sequence_classifier.h"
 #include "gyre/train/pretrained/trained_model.h"
-#include "gyre/train/tasks/to_tensor.h"
+#include "gyre/train/tasks/inputs.h"
 #include "tools/lines.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"

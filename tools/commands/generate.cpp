@@ -19,7 +19,7 @@
 #include "gyre/data/text/line_stream.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/continuation.h"
-#include "gyre/train/log/stopwatch.h"
+#include "gyre/train/log/console.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "tools/lines.h"
 #include "tools/options/bos_choice.h"

@@ -9,8 +9,8 @@
 #include "tools/inspect/gradcheck_report.h"
 #include "tools/inspect/inspect_target.h"
 #include "tools/options/device_choice.h"
-#include "tools/print_summary.h"
 #include "tools/program.h"
+#include "tools/summary.h"
 
 namespace gyre {
 

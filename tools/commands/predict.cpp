@@ -17,7 +17,7 @@
 #include "gyre/data/batch/labeled_batch.h"
 #include "gyre/data/text/line_report.h"
 #include "gyre/train/tasks/classification/classify_options.h"
-#include "gyre/train/tasks/matching/match_task.h"
+#include "gyre/train/tasks/matching/match_objective.h"
 #include "tools/command_line/messages.h"
 #include "tools/commands/classifier_run.h"
 #include "tools/lines.h"

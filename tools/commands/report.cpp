@@ -14,12 +14,10 @@
 #include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/checkpoint/run_directory.h"
 #include "gyre/train/log/metrics_log.h"
-#include "gyre/train/validation.h"
+#include "gyre/train/task.h"
 #include "tools/command_line/config_file.h"
-#include "tools/page/assets.h"
 #include "tools/page/page.h"
 #include "tools/page/run/run_columns.h"
-#include "tools/page/run/run_samples.h"
 #include "tools/program.h"
 
 namespace gyre {
@@ -62,7 +60,7 @@ std::string shortened(std::string_view text) {
   return concat(text.substr(0, kLongest), " .. (", text.size(), " bytes)");
 }
 
-// A line of train/log/logger.h. The rest of a message of several lines has neither time nor level.
+// A line of train/log/console.h. The rest of a message of several lines has neither time nor level.
 Json message_of(std::string_view line) {
   const std::string_view whole = line;
   const auto time = take_bracket(line), level = take_bracket(line);

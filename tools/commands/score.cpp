@@ -1,6 +1,4 @@
 // gyre score: computes the log-probabilities of given translations, in the order of the input.
-#include "gyre/train/tasks/translation/score.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -16,6 +14,7 @@
 #include "gyre/core/option_checks.h"
 #include "gyre/data/text/line_stream.h"
 #include "gyre/data/tokenizer/vocabulary.h"
+#include "gyre/train/tasks/translation/decoding.h"
 #include "tools/command_line/option_table.h"
 #include "tools/commands/decoding_run.h"
 #include "tools/lines.h"
@@ -37,8 +36,8 @@ struct ScoredPairFiles {
 };
 
 struct ScoredPair {
-  std::string line;                     // of the target file
-  std::vector<int32_t> source, target;  // without special ids; an empty line has no ids
+  std::string line;                     // line of the target file
+  std::vector<int32_t> source, target;  // ids without special ones; an empty line has no ids
   bool is_skipped = false;              // because of a bad line on either side; has no ids
 };
 
@@ -51,7 +50,7 @@ class ScoredPairs {
   // lines and for an entry of an n-best list without the number of a source, from 0 in ascending order; for a line that
   // is too long or not UTF-8 only if the files say so.
   bool next(ScoredPair& pair);
-  void print_report() const;  // of the lines that were skipped
+  void print_report() const;  // report of the lines that were skipped
   // The number of pairs to read before the first result.
   size_t window(size_t pairs) const { return targets_.window(sources_.window(pairs)); }
   double seconds() const { return sources_.seconds() + targets_.seconds(); }  // spent waiting for lines
@@ -211,7 +210,7 @@ struct ScoreArgs {
 class Scorer {
  public:
   explicit Scorer(const ScoreArgs& args)
-      : call_(args),
+      : args_(args),
         decoder_(args.decoding, args.decode),
         pairs_(args.files, vocabulary(), decoder_.trained.ensemble.longest()),
         output_(args.output),
@@ -220,9 +219,9 @@ class Scorer {
   DecodedLines run() {
     const auto next = [&](ScoredPair& pair) { return pairs_.next(pair); };
     const auto count =
-        for_each_window<ScoredPair>(pairs_.window(call_.decoding.window()), output_, next,
+        for_each_window<ScoredPair>(pairs_.window(args_.decoding.window()), output_, next,
                                     [&](std::vector<ScoredPair>& pairs, uint64_t first) { score(pairs, first); });
-    if (call_.summary != ScoreSummary::none) write_summary();
+    if (args_.summary != ScoreSummary::none) write_summary();
     output_.commit();
     progress_.reset();
     pairs_.print_report();
@@ -241,13 +240,13 @@ class Scorer {
       targets.push_back(std::move(pair.target));
     }
     const auto results = score_targets(decoder_.trained.ensemble, decoder_.kernels, sources, targets, decoder_.options,
-                                       call_.decoding.batches, [&](size_t done) {
+                                       args_.decoding.batches, [&](size_t done) {
                                          if (progress_) progress_->show(int64_t(first + done));
                                        });
     auto result = results.begin();
     for (size_t i = 0; i < pairs.size(); ++i) {
       const bool is_scored = !pairs[i].is_skipped;
-      if (call_.summary == ScoreSummary::none)
+      if (args_.summary == ScoreSummary::none)
         output_.write(is_scored ? line_of(first + i, pairs[i], *result) : skipped_line(first + i, pairs[i]));
       if (!is_scored) continue;
       ++scored_;
@@ -259,19 +258,19 @@ class Scorer {
 
   // An entry of an n-best list that cannot be scored must not win.
   std::string skipped_line(uint64_t line, const ScoredPair& pair) const {
-    if (call_.json) {
+    if (args_.json) {
       Json json{{"line", line}, {"log_probability", nullptr}, {"score", nullptr}, {"tokens", 0}};
-      if (call_.word_scores) json["pieces"] = json["log_probabilities"] = Json::array();
+      if (args_.word_scores) json["pieces"] = json["log_probabilities"] = Json::array();
       return json_text(json);
     }
-    return call_.files.n_best && !pair.line.empty() ? with_feature(pair.line, "Score= -inf") : "";
+    return args_.files.n_best && !pair.line.empty() ? with_feature(pair.line, "Score= -inf") : "";
   }
 
   std::string line_of(uint64_t line, const ScoredPair& pair, const Hypothesis& h) const {
-    if (call_.json) return json_line(line, h);
+    if (args_.json) return json_line(line, h);
     std::string score = number(h.score);
-    if (call_.files.n_best) return with_feature(pair.line, "Score= " + score);
-    if (!call_.word_scores) return score;
+    if (args_.files.n_best) return with_feature(pair.line, "Score= " + score);
+    if (!args_.word_scores) return score;
     std::string pieces, numbers;
     for (const std::string& piece : pieces_of(h)) pieces += ' ' + piece;
     for (const float log_prob : h.token_log_probs) numbers += ' ' + number(double(log_prob));
@@ -283,7 +282,7 @@ class Scorer {
               {"log_probability", h.log_probability},
               {"score", h.score},
               {"tokens", h.token_log_probs.size()}};
-    if (call_.word_scores) {
+    if (args_.word_scores) {
       json["pieces"] = pieces_of(h);
       json["log_probabilities"] = h.token_log_probs;
     }
@@ -298,15 +297,15 @@ class Scorer {
   }
 
   void write_summary() {
-    require(scored_ > 0, "[score] ", call_.files.target.string(), ": expected at least one line, got none");
+    require(scored_ > 0, "[score] ", args_.files.target.string(), ": expected at least one line, got none");
     const double cross_entropy = -log_probability_ / double(tokens_), perplexity = std::exp(cross_entropy);
     const Json json{{"lines", scored_},
                     {"tokens", tokens_},
                     {"log_probability", log_probability_},
                     {"cross_entropy", cross_entropy},
                     {"perplexity", perplexity}};
-    const bool wants_perplexity = call_.summary == ScoreSummary::perplexity;
-    output_.write(call_.json ? json_text(json) : number(wants_perplexity ? perplexity : cross_entropy));
+    const bool wants_perplexity = args_.summary == ScoreSummary::perplexity;
+    output_.write(args_.json ? json_text(json) : number(wants_perplexity ? perplexity : cross_entropy));
   }
 
   static std::string number(double x) {
@@ -315,7 +314,7 @@ class Scorer {
     return text;
   }
 
-  const ScoreArgs& call_;
+  const ScoreArgs& args_;
   LoadedDecoder decoder_;
   ScoredPairs pairs_;
   OutputLines output_;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "gyre/data/text/document_options.h"
-#include "gyre/train/pretrained/train_state.h"
+#include "gyre/train/pretrained/trained_model.h"
 #include "gyre/train/tasks/language/language_data.h"
 #include "tools/command_line/messages.h"
 #include "tools/commands/text_progress.h"

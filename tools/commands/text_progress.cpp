@@ -1,5 +1,9 @@
 #include "tools/commands/text_progress.h"
 
+#include <cstdio>
+
+#include "gyre/core/kernels/kernels.h"
+
 namespace gyre {
 
 std::function<void(uint64_t bytes, uint64_t all)> TextProgress::callback() {
@@ -19,6 +23,12 @@ std::function<void(uint64_t merges, uint64_t most)> TextProgress::merges() {
     if (!progress_) progress_.emplace("merges", int64_t(most));
     progress_->show(int64_t(merges));
   };
+}
+
+void print_text_rate(uint64_t bytes, double seconds) {
+  const double megabytes = double(bytes) * 1e-6, rate = megabytes / seconds * 60 / threads();
+  std::fprintf(stderr, "%.1f MB of text in %.1f s with --cpu-threads %d: %.0f MB per minute and thread\n", megabytes,
+               seconds, threads(), rate);
 }
 
 }  // namespace gyre

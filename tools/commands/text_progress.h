@@ -5,7 +5,7 @@
 #include <functional>
 #include <optional>
 
-#include "gyre/train/log/progress.h"
+#include "gyre/train/log/console.h"
 
 namespace gyre {
 
@@ -25,5 +25,10 @@ class TextProgress {
   bool quiet_, is_of_merges_ = false;
   std::optional<WorkProgress> progress_;
 };
+
+// Reports the speed of commands that read text.
+
+// Prints the size of the text that was read, the time, and the rate per thread to standard error.
+void print_text_rate(uint64_t bytes, double seconds);
 
 }  // namespace gyre

@@ -30,7 +30,7 @@ struct TranslateArgs {
 class Translator {
  public:
   explicit Translator(const TranslateArgs& args)
-      : call_(args),
+      : args_(args),
         decoder_(args.decoding, args.decode, args.allow_unk),
         limit_(size_t(std::min<int64_t>(args.max_length, decoder_.trained.ensemble.longest()))),
         input_(args.input, args.bad_lines.policy()),
@@ -42,7 +42,7 @@ class Translator {
   DecodedLines run() {
     const auto next = [&](Ids& source) { return read_source(source); };
     const auto count =
-        for_each_window<Ids>(input_.window(call_.decoding.window()), output_, next,
+        for_each_window<Ids>(input_.window(args_.decoding.window()), output_, next,
                              [&](const std::vector<Ids>& sources, uint64_t first) { translate_lines(sources, first); });
     output_.commit();
     progress_.reset();
@@ -82,15 +82,15 @@ class Translator {
       if (progress_ && done > 0) progress_->show(int64_t(lines[0] + done));
     };
     const Ensemble& ensemble = decoder_.trained.ensemble;
-    const DecodingBatchLimits& batches = call_.decoding.batches;
-    if (!call_.sampling) return translate(ensemble, decoder_.kernels, sources, decoder_.options, batches, show);
-    return sample_translations(ensemble, decoder_.kernels, sources, lines, decoder_.options, call_.sample, batches);
+    const DecodingBatchLimits& batches = args_.decoding.batches;
+    if (!args_.sampling) return translate(ensemble, decoder_.kernels, sources, decoder_.options, batches, show);
+    return sample_translations(ensemble, decoder_.kernels, sources, lines, decoder_.options, args_.sample, batches);
   }
 
   Ids encode(const std::string& line) {
     Ids ids = decoder_.trained.vocabulary->encode(line);
     if (ids.empty()) return ids;
-    if (ids.size() >= limit_ && call_.crop) {
+    if (ids.size() >= limit_ && args_.crop) {
       ids.resize(limit_ - 1);
       input_.crop();
     } else if (ids.size() >= limit_) {
@@ -113,9 +113,9 @@ class Translator {
     }
   }
 
-  int n_best() const { return call_.sampling ? call_.sample.samples : decoder_.options.n_best; }
+  int n_best() const { return args_.sampling ? args_.sample.samples : decoder_.options.n_best; }
 
-  const TranslateArgs& call_;
+  const TranslateArgs& args_;
   LoadedDecoder decoder_;
   size_t limit_;  // tokens of a source, EOS included
   InputLines input_;

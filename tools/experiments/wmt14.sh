@@ -96,7 +96,7 @@ done
 
 gyre=$(realpath "${GYRE:-$root/build/gyre}")
 [ -x "$gyre" ] || usage "expected the program gyre at $gyre; build it with make, or set GYRE"
-for file in stages usage files fetch prepare vocab store train average translate score bundle; do . "$stage_scripts/$file.sh"; done
+for file in stages data train score; do . "$stage_scripts/$file.sh"; done
 
 mkdir -p "$out/.stages"
 cd "$out" # all paths below are relative, so that the bundle does not depend on the place of OUTPUT

@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "gyre/train/tasks/to_tensor.h"
+#include "gyre/train/tasks/inputs.h"
 
 namespace gyre {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "gyre/autograd/inspect/tape_rows.h"
 #include "gyre/core/io/json.h"
-#include "tools/workload/bench_metrics.h"
+#include "tools/summary.h"
 
 namespace gyre {
 namespace {

@@ -9,7 +9,6 @@
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
 #include "tools/lessons/lesson.h"
-#include "tools/page/assets.h"
 #include "tools/page/page.h"
 
 namespace gyre {

@@ -6,7 +6,6 @@
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
 #include "gyre/data/text/utf8.h"
-#include "tools/page/assets.h"
 
 namespace gyre {
 

@@ -31,4 +31,8 @@ std::string html_text(std::string_view text);
 // The JSON without the character <, so that no string of it can end the script element or begin another one.
 std::string script_json(const Json& json);
 
+// The content of the file with this path below tools/page/assets. tools/cmake/embed_assets.cmake makes these files part
+// of the program. Throws an Error if there is none.
+std::string_view page_asset(std::string_view name);
+
 }  // namespace gyre

@@ -6,7 +6,7 @@
 #include "gyre/core/hardware/cuda.h"
 #include "gyre/core/hardware/machine_limits.h"
 #include "gyre/core/virtual_gpu/virtual_gpu.h"
-#include "tools/workload/bench_metrics.h"
+#include "tools/summary.h"
 
 namespace gyre {
 

@@ -6,7 +6,7 @@
 #include "gyre/autograd/inspect/timeline.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/memory.h"
-#include "gyre/train/log/stopwatch.h"
+#include "gyre/train/log/console.h"
 
 namespace gyre {
 

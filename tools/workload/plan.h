@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "gyre/train/parallel/parallel_options.h"
-#include "tools/workload/bench_metrics.h"
+#include "tools/summary.h"
+#include "tools/workload/workload.h"
 
 namespace gyre {
 
@@ -28,7 +29,7 @@ struct PlanLoad {
   int64_t parameters = 0;            // elements of the arenas
   int64_t last_parameters = 0;       // elements whose gradients are final only at the end of backward (first layer)
   int64_t largest_parameter = 0;     // elements
-  std::vector<Table> tables;         // embedding tables, sent last as sparse rows (train/parallel/sparse_all_reduce.h)
+  std::vector<Table> tables;         // embedding tables, sent last as sparse rows (train/parallel/reducer.h)
   double state_elements = 0;         // state of the optimizer: two moments of all parameters for Adam
   double optimizer_flops = 0;        // FLOPs of products of matrices in an update
   double flops_per_token = 0;        // FLOPs of forward and backward
@@ -90,5 +91,17 @@ PlanRow plan_row(const PlanLoad& load, const PlanRates& rates, const RankCost& c
 
 // plan_row() at the rates of `rates`.
 PlanRow plan_step(const PlanLoad& load, const PlanRates& rates, int ranks, Scaling scaling);
+
+// Runs forward and backward of the batch that was drawn last. Returns the FLOPs of both (kTrainingFlopsFactor).
+double run_step(const Workload& work, Kernels& kernels, Precision precision, TapeObserver* observer);
+
+// Returns a load with parameters, last_parameters, tables, flops_per_token and activations_per_token; the caller sets
+// the other fields. sparse_rows: whether gradients of lookups are sent as sparse rows, apart from their tables. On the
+// virtual GPU, this counts without computing, and a model of any size needs no memory.
+PlanLoad measure_load(const Workload& work, Parameters& parameters, Kernels& kernels, Precision precision,
+                      int64_t tokens, bool sparse_rows);
+
+// The FLOP/s of the model: the median of a few steps.
+double measure_step_flops(const Workload& work, Kernels& kernels, Precision precision);
 
 }  // namespace gyre

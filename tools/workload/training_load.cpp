@@ -10,15 +10,12 @@
 #include "gyre/core/hardware/machine_limits.h"
 #include "gyre/core/kernels/arguments.h"
 #include "gyre/core/virtual_gpu/virtual_gpu.h"
-#include "gyre/train/log/progress.h"
-#include "gyre/train/log/stopwatch.h"
-#include "gyre/train/optim/newton_schulz.h"
-#include "gyre/train/optim/parameter_groups.h"
+#include "gyre/train/log/console.h"
 #include "gyre/train/optim/update_plan.h"
 #include "gyre/train/optim/update_rule.h"
 #include "tools/command_line/messages.h"
-#include "tools/workload/bench_metrics.h"
-#include "tools/workload/plan_load.h"
+#include "tools/summary.h"
+#include "tools/workload/plan.h"
 #include "tools/workload/workload.h"
 
 namespace gyre {
@@ -31,16 +28,16 @@ namespace {
 struct StepWork {
   struct Product {
     int64_t rows = 0, columns = 0, summed = 0;
-    double flops = 0;  // of all products of this shape
+    double flops = 0;  // FLOPs of all products of this shape
   };
-  std::vector<Product> products;  // by shape, in decreasing order of FLOPs
-  double model_flops = 0;         // of the model (kTrainingFlopsFactor), to which the rate refers
-  double attention_flops = 0;     // of products within attention, as far as they are not in `products`
+  std::vector<Product> products;  // products by shape, in decreasing order of FLOPs
+  double model_flops = 0;         // FLOPs of the model (kTrainingFlopsFactor), to which the rate refers
+  double attention_flops = 0;     // FLOPs of products within attention that are not in `products`
   double bytes = 0;               // read and written by passes over tensors
   double random_numbers = 0;      // drawn for dropout
 };
 
-constexpr int64_t kLargestSize = 2048;  // of a measured product
+constexpr int64_t kLargestSize = 2048;  // limit of a measured product
 
 constexpr size_t kMeasuredProducts = 6;
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "gyre/train/options.h"
-#include "tools/workload/gpu/gpu_model.h"
+#include "tools/workload/gpu_forecast.h"
 #include "tools/workload/plan.h"
 #include "tools/workload/workload.h"
 

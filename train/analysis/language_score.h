@@ -1,14 +1,21 @@
-// Scores documents with a causal language model (perplexity, accuracy).
+// Scores documents with a causal language model: perplexity, accuracy, and losses at lengths beyond those of training.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <span>
+#include <string>
+#include <vector>
 
+#include "gyre/core/enum_names.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/data/store/document_store.h"
+#include "gyre/data/store/token_store.h"
 #include "gyre/models/encoder_only.h"
 
 namespace gyre {
+
+// Scores documents with a causal language model (perplexity, accuracy).
 
 // A document is split into windows. Without context, windows do not overlap, as with fairseq's --context-window 0 and
 // in training. With context, each window begins that number of tokens before the first one that it scores (Press et al.
@@ -34,5 +41,72 @@ struct LanguageScore {
 // the part. Throws if the model is not causal, an option is out of range or the part is empty.
 LanguageScore score_documents(const EncoderOnly& model, Kernels& kernels, const StorePart& part,
                               const ScoreOptions& options);
+
+// Length extrapolation: scores a causal language model on a text at lengths other than its training length.
+//
+// The documents form one sequence of tokens, with </s> after each. Every length and protocol scores the same tokens,
+// from the beginning of the sequence; the last block of a length may be shorter than the others. Each block or piece
+// begins with <s> and has no context before it. Without <s>, nothing predicts the first token of a block or piece,
+// which is not scored.
+//   cut      blocks of `length`, split into pieces of the training length       (Oka et al. 2025: "non-overlapping")
+//   full     blocks of `length`; a token's context is its block up to the token (fairseq: --context-window 0)
+//   sliding  a token's context is the length - 1 tokens before it               (fairseq: --context-window length - 1)
+// `sliding` reads the text once, in chunks, while each layer caches the keys and values of its last length - 1 tokens:
+// time grows linearly with the text, and memory is constant. The result differs from a separate pass over the window of
+// every token, which `gyre evaluate perplexity --max-length L --context-window L-1` computes at L times the cost: a
+// cached key was computed with its own L - 1 predecessors in context, so layer k depends on k (L - 1) earlier tokens,
+// and only the first window has a <s>.
+enum class LengthProtocol : uint8_t { cut, full, sliding };
+
+template <>
+inline constexpr std::pair<LengthProtocol, std::string_view> kEnumNames<LengthProtocol>[] = {
+    {LengthProtocol::cut, "cut"}, {LengthProtocol::full, "full"}, {LengthProtocol::sliding, "sliding"}};
+
+struct ExtrapolationOptions {
+  int trained_length = 512;
+  int64_t batch_rows = 4096;  // rows per batch and per chunk of `sliding`; a longer block is a batch by itself
+  bool bos = true;            // whether each block or piece begins with <s>
+  Precision precision = Precision::fp32;
+};
+
+// Concatenates a store's documents, with </s> after each, and returns the first `max_tokens` tokens.
+std::vector<int32_t> concatenate_documents(const TokenStore& store, uint64_t max_tokens);
+
+// Returns the reason why a model cannot be scored at a length, or an empty string if it can.
+std::string reason_not_scored(const EncoderOnly& model, int length, LengthProtocol protocol);
+
+struct LengthScore {
+  double nll = 0;  // nats, summed over all tokens
+  uint64_t tokens = 0;
+};
+
+class LengthScorer {
+ public:
+  // The model and the tokens must outlive the scorer. `on_tokens` is called with the number of newly scored tokens.
+  LengthScorer(const EncoderOnly& model, Kernels& kernels, std::span<const int32_t> tokens, int32_t bos,
+               const ExtrapolationOptions& options, std::function<void(int64_t)> on_tokens);
+
+  // Throws an Error if reason_not_scored() returns a reason.
+  LengthScore run(int length, LengthProtocol protocol);
+
+ private:
+  // The first input and the tokens that are predicted one after another.
+  struct Piece {
+    int32_t first;
+    std::span<const int32_t> targets;
+  };
+  Piece piece_of(std::span<const int32_t> tokens) const;
+  LengthScore score_blocks(int length, int piece);
+  LengthScore score_stream(int length);
+  void add_batch(LengthScore& score, std::span<const int32_t> targets, const std::vector<int32_t>& lengths) const;
+  void add(LengthScore& score, const LossResult& loss) const;
+
+  const EncoderOnly& model_;
+  Kernels& kernels_;
+  std::span<const int32_t> tokens_;
+  int32_t bos_;
+  ExtrapolationOptions options_;
+  std::function<void(int64_t)> on_tokens_;
+};
 
 }  // namespace gyre

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <span>
 
-#include "gyre/train/tasks/to_tensor.h"
+#include "gyre/train/tasks/inputs.h"
 
 namespace gyre {
 namespace {

@@ -1,13 +1,36 @@
 // Asynchronous checkpoints for the training loop: rank 0 copies the state, and a background thread writes the copy.
 #pragma once
 
+#include <functional>
 #include <future>
 #include <string>
+#include <vector>
 
+#include "gyre/core/tensor.h"
 #include "gyre/train/checkpoint/checkpoint.h"
-#include "gyre/train/checkpoint/checkpoint_options.h"
+#include "gyre/train/checkpoint/run_directory.h"
 
 namespace gyre {
+
+// Collective reads of the tensors of a checkpoint, which all ranks must make in the same order.
+// Replaces the sources of the tensors by ones that may be read in any order, as files are written: wide types come
+// first. The reads themselves keep the order of the files, which is that of the other ranks: a tensor that is written
+// earlier waits for the reads before its own, whose results are kept. If writing fails, the destructor makes the
+// remaining reads.
+class SharedReads {
+ public:
+  explicit SharedReads(std::vector<TensorFile>& files);
+  ~SharedReads();
+  SharedReads(const SharedReads&) = delete;
+  SharedReads& operator=(const SharedReads&) = delete;
+
+ private:
+  Tensor take(size_t number);
+
+  std::vector<std::function<Tensor()>> reads_;  // reads in the order of all ranks
+  std::vector<Tensor> results_;                 // results of reads that were made before they were asked for
+  size_t made_ = 0;
+};
 
 class CheckpointWriter {
  public:

@@ -8,7 +8,7 @@
 #include "gyre/core/io/json.h"
 #include "gyre/core/io/safetensors.h"
 #include "gyre/core/version.h"
-#include "gyre/train/checkpoint/manifest.h"
+#include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/checkpoint/run_directory.h"
 
 namespace gyre {

@@ -22,7 +22,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
-#include "gyre/train/checkpoint/manifest.h"
+#include "gyre/train/checkpoint/checkpoint.h"
 
 namespace gyre {
 namespace {
@@ -349,7 +349,7 @@ void point_link(const Path& run, const std::string& link, const Path& target) {
   flush_to_disk(checkpoints_path(run));
 }
 
-const char* save_stage_name(SaveStage stage) { return kSaveStageNames.at(size_t(stage)); }
+const char* to_string(SaveStage stage) { return kSaveStageNames.at(size_t(stage)); }
 
 RunDirectory::RunDirectory(Path path)
     : path_(std::move(path)),

@@ -19,13 +19,32 @@
 #include <vector>
 
 #include "gyre/core/io/file.h"
-#include "gyre/train/checkpoint/checkpoint_options.h"
 
 namespace gyre {
 
-// A lock that admits one job per run directory.
-// Holds run/.lock (flock) for the lifetime of the object. The kernel releases it when the process ends for any reason.
-// If another process holds the lock, the constructor throws an Error that names that process and its host.
+struct SavingOptions {
+  bool in_background = true;  // write a copy of the state, which needs memory, while training continues
+  int keep_last = 5;          // number of checkpoints to keep in addition to the best one; 0: all
+  uint64_t keep_every = 0;    // checkpoints at multiples of this number of updates are always kept; 0: none
+};
+
+// The parts of a checkpoint that a resumed run restores in addition to the weights.
+struct Reload {
+  bool optimizer = true;  // the moments
+  bool position = true;   // the position in the data; if false, the run restarts at the first epoch
+  bool best = true;       // the best value of each metric, and the number of validations without improvement
+};
+
+struct StartOptions {
+  Path directory;           // the run directory
+  bool overwrite = false;   // delete the run in the directory and start over
+  bool auto_resume = true;  // resume the run in the directory; if false, there must be none
+  Reload reload;
+};
+
+// A lock that admits one job per run directory: it holds run/.lock (flock) for the lifetime of the object. The kernel
+// releases it when the process ends for any reason. If another process holds the lock, the constructor throws an Error
+// that names that process and its host.
 class RunLock {
  public:
   explicit RunLock(const Path& run);
@@ -75,7 +94,7 @@ enum class SaveStage : uint8_t {
   best      // the link `best` points to the best checkpoint
 };
 inline constexpr std::array kSaveStageNames{"written", "renamed", "last", "best"};
-const char* save_stage_name(SaveStage stage);
+const char* to_string(SaveStage stage);
 using SaveObserver = std::function<void(SaveStage stage, uint64_t updates)>;
 
 class RunDirectory {

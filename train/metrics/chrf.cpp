@@ -8,7 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "gyre/train/metrics/code_points.h"
+#include "gyre/train/metrics/text.h"
 
 namespace gyre {
 namespace {

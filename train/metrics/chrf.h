@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "gyre/train/metrics/parallel_lines.h"
-#include "gyre/train/metrics/sentence_statistics.h"
+#include "gyre/train/metrics/text.h"
 
 namespace gyre {
 

@@ -14,8 +14,7 @@
 #include <vector>
 
 #include "gyre/core/error.h"
-#include "gyre/train/metrics/code_points.h"
-#include "gyre/train/metrics/mteval_rules.h"
+#include "gyre/train/metrics/text.h"
 
 namespace gyre {
 namespace {
@@ -31,7 +30,8 @@ constexpr int32_t kUnreachable = 1 << 30;
 
 // The pairing of words that one cheapest path through the edit matrix implies.
 struct Alignment {
-  std::vector<int64_t> hypothesis_position;  // of each reference word; of the word before it if it is unpaired; or -1
+  std::vector<int64_t>
+      hypothesis_position;  // position of each reference word; if it is unpaired, of the one before it; or -1
   std::vector<bool> hypothesis_errors, reference_errors;  // words that the path does not match
 };
 

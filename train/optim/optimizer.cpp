@@ -8,18 +8,18 @@
 #include "gyre/train/optim/schedule.h"
 
 namespace gyre {
-GradientSquares::GradientSquares(const std::vector<ElementRange>& runs, const OptimizerPartition& partition,
+GradientSquares::GradientSquares(const std::vector<ElementRange>& spans, const OptimizerPartition& partition,
                                  Device device)
     : partition_(partition) {
   const std::vector<ElementRange> owned = partition.owned();
   const GradientPositions gradients(partition);
   int64_t blocks = 0;
-  for (const ElementRange& run : runs) {
-    for (const ElementRange& range : intersection({run}, owned)) {
+  for (const ElementRange& span : spans) {
+    for (const ElementRange& range : intersection({span}, owned)) {
       const int64_t begin = gradients.position(range.begin);
-      parts_.push_back({{begin, begin + range.size()}, blocks + (range.begin - run.begin) / kSquaresBlock});
+      parts_.push_back({{begin, begin + range.size()}, blocks + (range.begin - span.begin) / kSquaresBlock});
     }
-    blocks += squares_blocks(run.size());
+    blocks += squares_blocks(span.size());
   }
   sums_ = Tensor::zeros({blocks}, DType::f64, device);
 }
@@ -90,11 +90,11 @@ double average_decay(double decay, uint64_t finished) {
   return std::min(decay, (1 + n) / (10 + n));
 }
 
-std::vector<ElementRange> runs_of(const Parameters& parameters, bool whole) {
-  if (!whole) return {{0, parameters.values().size()}};
-  std::vector<ElementRange> runs;
-  for (const ArenaRun& run : runs_of_matrices(parameters, 1)) runs.push_back(run.range);
-  return runs;
+std::vector<ElementRange> spans_of(const Parameters& parameters, bool by_matrix) {
+  if (!by_matrix) return {{0, parameters.values().size()}};
+  std::vector<ElementRange> spans;
+  for (const ArenaSpan& span : spans_of_matrices(parameters, 1)) spans.push_back(span.range);
+  return spans;
 }
 
 StateTensor state_tensor(std::string name, const StateArena& arena, const Parameter& p) {
@@ -109,12 +109,12 @@ Optimizer::Optimizer(Parameters& parameters, Kernels& kernels, const OptimizerOp
     : parameters_(parameters),
       kernels_(kernels),
       options_(options),
-      whole_(parameters.values().size()),
-      partition_(partition != nullptr ? *partition : whole_),
+      unsharded_(parameters.values().size()),
+      partition_(partition != nullptr ? *partition : unsharded_),
       rule_(make_update_rule(options)),
       plan_(plan_update(parameters, parameter_groups(parameters, options), partition_, rule_->updates_matrices(),
                         kernels.device())),
-      gradient_squares_(runs_of(parameters, rule_->updates_matrices()), partition_, kernels.device()),
+      gradient_squares_(spans_of(parameters, rule_->updates_matrices()), partition_, kernels.device()),
       verdict_(Tensor::zeros({kVerdictSize}, DType::f64, kernels.device())) {
   make_state();
   if (options.ema > 0) {
@@ -125,13 +125,13 @@ Optimizer::Optimizer(Parameters& parameters, Kernels& kernels, const OptimizerOp
 
 void Optimizer::make_state() {
   const Tensor values = parameters_.values();
-  const bool whole = rule_->updates_matrices();
+  const bool by_matrix = rule_->updates_matrices();
   for (const Slot& slot : rule_->slots()) {
     StateArena arena;
     Tensor rows;
     if (slot.covers == Slot::Covers::rows) {
       rows = Tensor::zeros({plan_.matrix_rows}, values.dtype(), values.device());
-    } else if (whole) {
+    } else if (by_matrix) {
       arena = StateArena(partition_, values, ranges_of_whole(parameters_, slot.covers == Slot::Covers::matrices));
     } else {
       arena = StateArena(partition_, values);

@@ -20,20 +20,20 @@
 namespace gyre {
 
 // The sums of squares of a gradient arena, for its norm.
-// Sums by block of kSquaresBlock elements. The blocks start anew at each run of the arena, so that they are the same
+// Sums by block of kSquaresBlock elements. The blocks start anew at each span of the arena, so that they are the same
 // for any ownership, and are added in the same order.
 class GradientSquares {
  public:
-  // `runs` cover the arena, in ascending order. Keeps a reference to `partition`.
-  GradientSquares(const std::vector<ElementRange>& runs, const OptimizerPartition& partition, Device device);
+  // `spans` cover the arena, in ascending order. Keeps a reference to `partition`.
+  GradientSquares(const std::vector<ElementRange>& spans, const OptimizerPartition& partition, Device device);
 
   // The sums of all blocks, f64, of an arena, or of OptimizerPartition::packed_gradients() if they are defined.
   // Collective if ranks own parts of the gradients.
   const Tensor& compute(Kernels& kernels, const Tensor& gradients) const;
 
  private:
-  struct Part {          // an owned range within a run
-    ElementRange range;  // in the tensor of gradients
+  struct Part {          // an owned range within a span
+    ElementRange range;  // positions in the tensor of gradients
     int64_t first_block;
   };
   std::vector<Part> parts_;
@@ -57,7 +57,7 @@ class StateArena {
     Tensor shard, full;
   };
   std::vector<Match> matches(ElementRange range, const Tensor& arena) const { return matches(range, arena, 0); }
-  const Tensor& owned_values() const { return values_; }  // of the ranges, one after another
+  const Tensor& owned_values() const { return values_; }  // values of the ranges, one after another
 
   // Copies the elements from and to a complete arena. copy_to() also gets the elements that other ranks own, and is
   // then collective.
@@ -149,7 +149,7 @@ class Optimizer {
   Parameters& parameters_;
   Kernels& kernels_;
   OptimizerOptions options_;
-  FullPartition whole_;
+  FullPartition unsharded_;
   const OptimizerPartition& partition_;
   std::unique_ptr<UpdateRule> rule_;
   UpdatePlan plan_;

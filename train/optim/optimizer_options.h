@@ -67,7 +67,7 @@ struct OptimizerOptions {
   std::string kind = "adam";                         // one of update_rule_names()
   double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;  // constants of Adam; lion uses the first two
   double momentum = 0.95;                            // momentum of Muon
-  Precision precision = Precision::fp32;             // precision of Muon's products of matrices (newton_schulz.h)
+  Precision precision = Precision::fp32;             // precision of Muon's products of matrices (update_rule.h)
   double weight_decay = 0;
   std::vector<PatternValue> decays;        // weight decay of parameters; the last pattern that matches counts
   std::vector<PatternValue> rate_factors;  // factors of the learning rate of parameters, likewise

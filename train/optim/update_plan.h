@@ -1,4 +1,5 @@
-// Plan of an optimizer update on this rank: ranges of elements, and whole matrices for rules such as Muon.
+// Plan of an optimizer update on this rank: the learning rate and the weight decay of each parameter, the ranges of
+// elements, and the whole matrices for rules such as Muon.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +7,27 @@
 
 #include "gyre/autograd/parameters.h"
 #include "gyre/core/kernels/kernels.h"
-#include "gyre/train/optim/parameter_groups.h"
+#include "gyre/train/optim/optimizer_options.h"
 #include "gyre/train/parallel/optimizer_partition.h"
 
 namespace gyre {
+
+// Parameters with the same rates, by name patterns and by layer (layer-wise learning rate decay).
+struct ParameterGroup {
+  double rate_factor = 1;   // factor of the learning rate
+  double weight_decay = 0;  // decoupled
+  bool operator==(const ParameterGroup&) const = default;
+};
+
+// The group of each parameter. Without a pattern that matches, the weight decay is --weight-decay, and 0 for norms and
+// biases; the factor is 1. Layer-wise decay multiplies the factor by layer_decay^(L + 1 - l): l is 0 for embeddings, i
+// for the i-th layer of L, and L + 1 for what follows them (Clark et al. 2020, ELECTRA). Throws UsageError if a pattern
+// matches no parameter, and for layer-wise decay if the model has no layers or more than one stack of them.
+std::vector<ParameterGroup> parameter_groups(const Parameters& parameters, const OptimizerOptions& options);
+
+// Makes the parameters that match `patterns` untrainable. Throws UsageError if a pattern matches no parameter, and if
+// no parameter is left to train.
+void freeze(Parameters& parameters, const std::vector<std::string>& patterns);
 
 // A matrix within the weight of a linear layer (Parameter::matrix_rows).
 struct UpdateMatrix {
@@ -48,9 +66,9 @@ UpdatePlan plan_update(const Parameters& parameters, const std::vector<Parameter
 // in one range.
 std::vector<ElementRange> ranges_of_whole(const Parameters& parameters, bool whole);
 
-// Divides the arenas into runs such that each parameter with is_updated_whole() is a run of its own, owned by one of
+// Divides the arenas into spans such that each parameter with is_updated_whole() is a span of its own, owned by one of
 // the ranks. The parameter with the longest update comes first, and goes to the rank that has the least to do. An
 // update of n by m elements takes max(n, m) min(n, m)^2 operations.
-std::vector<ArenaRun> runs_of_matrices(const Parameters& parameters, int ranks);
+std::vector<ArenaSpan> spans_of_matrices(const Parameters& parameters, int ranks);
 
 }  // namespace gyre

@@ -3,15 +3,45 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <exception>
 
 #include "gyre/core/error.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/train/parallel/launcher.h"
-#include "gyre/train/parallel/mpi_support.h"
 
 namespace gyre {
+
+namespace {
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+const char* to_string(Phase phase) { return kPhaseNames.at(size_t(phase)); }
+
+bool may_take_long(Phase phase) {
+  return phase == Phase::start || phase == Phase::validation || phase == Phase::checkpoint;
+}
+
+std::string to_string(const StatusSnapshot& status) {
+  return concat(to_string(status.phase), " of update ", status.update, " for ", int64_t(status.seconds), " s");
+}
+
+void RankStatus::enter(Phase phase, uint64_t update) {
+  phase_ = phase;
+  update_ = update;
+  since_ = steady_seconds();
+  if (observer_) observer_(phase, update);
+}
+
+StatusSnapshot RankStatus::now() const {
+  return {.update = update_, .seconds = steady_seconds() - since_, .phase = phase_};
+}
+
 namespace {
 
 // Microseconds before a rank reports its failure. If all ranks fail alike (for example, on a missing file), a single

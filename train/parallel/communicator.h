@@ -1,10 +1,8 @@
-// Communication between the ranks of a job: a single process without MPI (SelfCommunicator) or many ranks over MPI
-// (MpiCommunicator), with the same calls. All methods from barrier() on, except with_callbacks_paused(), progress(),
-// prepare_progress_thread() and abort(), are collective: every rank calls them in the same order, from the thread that
-// created the communicator. A failed call throws an Error that names the call and the rank. A wait longer than the
-// watchdog timeout throws an Error that names the ranks that have not arrived.
+// Communication between the ranks of a job, and what each of them is doing.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -16,11 +14,44 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/hardware/cores.h"
-#include "gyre/train/parallel/health/rank_status.h"
-#include "gyre/train/parallel/shared_memory/machines.h"
-#include "gyre/train/parallel/shared_memory/window_pipeline.h"
+#include "gyre/train/parallel/shared_memory.h"
 
 namespace gyre {
+
+// The current phase of a rank. Ranks that wait for this one report it.
+enum class Phase : uint8_t { start, data, forward, backward, reduction, optimizer, validation, checkpoint, end };
+inline constexpr std::array kPhaseNames{"start",     "data",       "forward",    "backward", "reduction",
+                                        "optimizer", "validation", "checkpoint", "end"};
+// "data", "forward": completes "rank 2 is in ...".
+const char* to_string(Phase phase);
+// Whether a phase can take longer than a step: the phases outside of updates, in which one rank may work alone.
+bool may_take_long(Phase phase);
+
+// The status of a rank at one moment, in a form that can be sent.
+struct StatusSnapshot {
+  uint64_t update = 0;  // the number of the current update, from 1
+  double seconds = 0;   // time since the rank entered the phase
+  Phase phase = Phase::start;
+};
+// "backward of update 12 for 61 s".
+std::string to_string(const StatusSnapshot& status);
+
+using PhaseObserver = std::function<void(Phase phase, uint64_t update)>;
+
+// Written by the rank's main thread, read by any thread.
+class RankStatus {
+ public:
+  // Calls the observer after the status has changed; what the observer throws passes through.
+  void enter(Phase phase, uint64_t update);
+  void observe(PhaseObserver observer) { observer_ = std::move(observer); }
+  StatusSnapshot now() const;
+
+ private:
+  std::atomic<Phase> phase_{Phase::start};
+  std::atomic<uint64_t> update_{0};
+  std::atomic<double> since_{0};
+  PhaseObserver observer_;
+};
 
 // A buffer divided into one contiguous piece per rank: piece r is elements [ends[r - 1], ends[r]).
 template <class T>
@@ -42,6 +73,11 @@ class RankError : public Error {
   int rank_;
 };
 
+// Communication between the ranks of a job: a single process without MPI (SelfCommunicator) or many ranks over MPI
+// (MpiCommunicator), with the same calls. All methods from barrier() on, except with_callbacks_paused(), progress(),
+// prepare_progress_thread() and abort(), are collective: every rank calls them in the same order, from the thread that
+// created the communicator. A failed call throws an Error that names the call and the rank. A wait longer than the
+// watchdog timeout throws an Error that names the ranks that have not arrived.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -154,5 +190,12 @@ std::unique_ptr<Communicator> make_communicator();
 // Runs `body` with this process's communicator and returns its exit status. With one process, exceptions propagate to
 // the caller. With several, the first rank that throws prints its error and ends all ranks with a non-zero status.
 int with_communicator(const std::function<int(Communicator&)>& body);
+
+// The communicator of a process that mpirun or srun started: train/parallel/mpi in a build with MPI (the default), else
+// train/parallel/no_mpi.cpp (cmake -DGYRE_MPI=OFF). In a build without MPI it is that of one process.
+std::unique_ptr<Communicator> make_mpi_communicator();
+
+// The MPI library and its version, in one line; "none" in a build without MPI. Can be called before MPI_Init.
+std::string mpi_library();
 
 }  // namespace gyre

@@ -1,5 +1,5 @@
 // A build without MPI: one process only.
-#include "gyre/train/parallel/mpi_support.h"
+#include "gyre/train/parallel/communicator.h"
 
 namespace gyre {
 

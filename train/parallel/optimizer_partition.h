@@ -20,7 +20,7 @@ inline ElementRange element_range(const Parameter& p) { return {p.offset, p.offs
 
 // A range of the arenas that one rank owns, or whose blocks are divided among the ranks.
 constexpr int kSharedByRanks = -1;
-struct ArenaRun {
+struct ArenaSpan {
   ElementRange range;
   int owner = kSharedByRanks;
 };
@@ -49,7 +49,7 @@ class OptimizerPartition {
  public:
   virtual ~OptimizerPartition() = default;
   // The ranges of this rank in ascending order. Each begins and ends at a multiple of kSquaresBlock from the begin of
-  // an ArenaRun, or at the end of one. Without such runs, the arena is one.
+  // an ArenaSpan, or at the end of one. Without such spans, the arena is one.
   virtual std::vector<ElementRange> owned() const = 0;
   // Whether other ranks own elements. If not, all_gather() is never called.
   virtual bool is_sharded() const = 0;

@@ -4,12 +4,140 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "gyre/core/error.h"
-#include "gyre/train/parallel/gpu_transport.h"
-#include "gyre/train/parallel/reduce_scatter.h"
+#include "gyre/train/parallel/all_reduce.h"
 
 namespace gyre {
+
+namespace {
+
+// Part of a range, relative to the begin of another one.
+Tensor slice_of(const Tensor& values, ElementRange part, int64_t first) {
+  return values.slice(part.begin - first, part.end - first);
+}
+
+}  // namespace
+
+ShardedGradients::ShardedGradients(Kernels& kernels, Parameters& parameters, std::vector<ElementRange> owned)
+    : kernels_(kernels), parameters_(parameters), owned_(std::move(owned)), taken_(parameters.count()) {
+  parameters.free_gradients();
+  const Tensor values = parameters.values();
+  sums_ = Tensor::zeros({owned_.elements()}, values.dtype(), values.device());
+}
+
+Tensor ShardedGradients::take(ElementRange range) {
+  const Tensor arena = parameters_.values();
+  Tensor values = Tensor::zeros({range.size()}, arena.dtype(), arena.device());
+  for (Parameter& p : parameters_) {
+    const ElementRange own = element_range(p);
+    const ElementRange both{std::max(own.begin, range.begin), std::min(own.end, range.end)};
+    if (both.begin >= both.end) continue;
+    if (p.gradient) {
+      const Tensor gradient = p.gradient.reshape({own.size()});
+      slice_of(values, both, range.begin).copy_from(slice_of(gradient, both, own.begin));
+    }
+    int64_t& taken = taken_[size_t(p.index)];
+    taken += both.size();
+    if (taken < own.size()) continue;
+    taken = 0;
+    p.gradient = {};
+  }
+  return values;
+}
+
+void ShardedGradients::add(ElementRange range, const Tensor& sums) const {
+  const int64_t begin = owned_.position(range.begin);
+  const Tensor own = sums_.slice(begin, begin + range.size());
+  kernels_.add(own, own, sums);
+}
+
+void ShardedGradients::add_rows(const Parameter& table, const std::vector<int32_t>& rows, const Tensor& sums) const {
+  const int64_t width = table.shape[1];
+  for (const ElementRange& own : intersection(owned_.ranges(), {element_range(table)})) {
+    // The rows of which this rank owns elements.
+    const auto first_row = int32_t((own.begin - table.offset) / width);
+    const auto past_row = int32_t((own.end - table.offset + width - 1) / width);
+    const auto first = std::lower_bound(rows.begin(), rows.end(), first_row);
+    const auto past = std::lower_bound(first, rows.end(), past_row);
+    if (first == past) continue;
+    std::vector<int32_t> places;
+    for (auto row = first; row != past; ++row) places.push_back(*row - first_row);
+    const Tensor dense = Tensor::zeros({past_row - first_row, width}, sums.dtype(), sums.device());
+    kernels_.embedding_backward(dense, sums.slice(first - rows.begin(), past - rows.begin()),
+                                Tensor::from({int64_t(places.size())}, places), 1);
+    add(own, slice_of(dense.reshape({dense.size()}), own, table.offset + first_row * width));
+  }
+}
+
+SparseAllReduce::SparseAllReduce(Communicator& ranks, Kernels& kernels, Parameters& parameters, AsyncAllReduce& sum)
+    : ranks_(ranks), kernels_(kernels), sum_(sum) {
+  size_t rows = 0;
+  for (Parameter& p : parameters) {
+    if (!p.is_table || !p.trainable) continue;
+    tables_.push_back(std::make_unique<Table>(Table{p, rows, {}}));
+    rows += size_t(p.shape[0]);
+  }
+  marks_.resize(rows);
+}
+
+SparseAllReduce::~SparseAllReduce() {
+  for (const auto& table : tables_) table->parameter.sparse_gradients = nullptr;
+}
+
+void SparseAllReduce::begin() {
+  for (const auto& table : tables_) table->parameter.sparse_gradients = &table->own;
+}
+
+void SparseAllReduce::exchange_indices() {
+  std::fill(marks_.begin(), marks_.end(), 0.0F);
+  for (const auto& table : tables_) {
+    for (const SparseGradient& g : table->own) {
+      for (const int32_t id : g.ids.span<int32_t>()) marks_[table->first_mark + size_t(id)] = 1;
+    }
+  }
+  ranks_.start_all_reduce(marks_, [] {});
+}
+
+void SparseAllReduce::reduce(const AddRows& add) {
+  ranks_.finish();
+  std::vector<std::pair<std::vector<int32_t>, Tensor>> sums;  // row indices and the sums of the rows, by table
+  for (const auto& table : tables_) {
+    std::vector<int32_t> rows;
+    for (int32_t row = 0; row < table->parameter.shape[0]; ++row) {
+      if (marks_[table->first_mark + size_t(row)] > 0) rows.push_back(row);
+    }
+    const Tensor sum = rows.empty() ? Tensor() : sum_of_rows(*table, rows);
+    sums.emplace_back(std::move(rows), sum);
+  }
+  sum_.finish();
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    const auto& [rows, sum] = sums[i];
+    if (sum) add(tables_[i]->parameter, rows, sum);
+    tables_[i]->own.clear();
+    tables_[i]->parameter.sparse_gradients = nullptr;
+  }
+}
+
+// Starts the sum of these rows over the ranks. Returns the tensor that receives it, (rows, features).
+Tensor SparseAllReduce::sum_of_rows(const Table& table, const std::vector<int32_t>& rows) const {
+  std::vector<int32_t> place(size_t(table.parameter.shape[0]));
+  for (size_t i = 0; i < rows.size(); ++i) place[size_t(rows[i])] = int32_t(i);
+  const Tensor& value = table.parameter.value;
+  Tensor own = Tensor::zeros({int64_t(rows.size()), table.parameter.shape[1]}, value.dtype(), value.device());
+  for (const SparseGradient& g : table.own) {
+    if (!g.gradient) continue;  // backward did not reach it
+    std::vector<int32_t> places;
+    for (const int32_t id : g.ids.span<int32_t>()) places.push_back(place[size_t(id)]);
+    kernels_.embedding_backward(own, g.gradient, Tensor::from({int64_t(places.size())}, places), g.factor);
+  }
+  const Tensor flat = own.reshape({own.size()});
+  for (int64_t at = 0; at < flat.size(); at += Communicator::kMaxElementsPerCall)
+    sum_.start({flat.slice(at, std::min(flat.size(), at + Communicator::kMaxElementsPerCall))}, kSharedByRanks);
+  return own;
+}
+
 namespace {
 
 // A multiple of kSquaresBlock: the gradient norm then adds the same blocks for any ownership.
@@ -71,31 +199,31 @@ GradientReducer::GradientReducer(Communicator& ranks, Kernels& kernels, Paramete
 }
 
 void GradientReducer::make_buckets() {
-  std::vector<ArenaRun> runs = options_.runs;
-  if (runs.empty() || !is_sharded()) runs = {{{0, parameters_.values().size()}}};
+  std::vector<ArenaSpan> spans = options_.spans;
+  if (spans.empty() || !is_sharded()) spans = {{{0, parameters_.values().size()}}};
   std::vector<Bucket> tables;
-  for (auto run = runs.rbegin(); run != runs.rend(); ++run) divide_run(*run, tables);
+  for (auto span = spans.rbegin(); span != spans.rend(); ++span) divide_span(*span, tables);
   buckets_.insert(buckets_.begin(), tables.begin(), tables.end());
   for (const Parameter& p : parameters_) {
     for (Bucket& b : buckets_) b.waits_for += p.trainable && lies_in(p, b.range) ? 1 : 0;
   }
 }
 
-// Divides a run from its end to its begin. Adds the buckets of tables to `tables`.
-void GradientReducer::divide_run(const ArenaRun& run, std::vector<Bucket>& tables) {
+// Divides a span from its end to its begin. Adds the buckets of tables to `tables`.
+void GradientReducer::divide_span(const ArenaSpan& span, std::vector<Bucket>& tables) {
   const int64_t most = bucket_elements(options_.bucket_mb);
-  for (int64_t end = run.range.end, begin = 0; end > run.range.begin; end = begin) {
-    // The run may end within a block.
-    begin = run.range.begin + std::max<int64_t>(0, blocks_up(end - run.range.begin) - most);
-    const ElementRange table = next_table(end, run.range.begin);
+  for (int64_t end = span.range.end, begin = 0; end > span.range.begin; end = begin) {
+    // The span may end within a block.
+    begin = span.range.begin + std::max<int64_t>(0, blocks_up(end - span.range.begin) - most);
+    const ElementRange table = next_table(end, span.range.begin);
     const bool within = table.end == end;
     begin = std::max(begin, within ? table.begin : table.end);
-    (within ? tables : buckets_).push_back({{begin, end}, run.owner});
+    (within ? tables : buckets_).push_back({{begin, end}, span.owner});
   }
 }
 
-// The whole blocks of the last trainable table in a run before `end` if sparse gradients are reduced separately. If
-// there is none, an empty range at the run's begin.
+// The whole blocks of the last trainable table in a span before `end` if sparse gradients are reduced separately. If
+// there is none, an empty range at the begin of the span.
 ElementRange GradientReducer::next_table(int64_t end, int64_t run_begin) const {
   ElementRange found{run_begin, run_begin};
   for (const Parameter& p : parameters_) {

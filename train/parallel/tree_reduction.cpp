@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "gyre/core/error.h"
-#include "gyre/train/parallel/gradient_dtype.h"
 
 namespace gyre {
 namespace {

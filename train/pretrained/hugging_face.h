@@ -11,11 +11,12 @@
 #include <variant>
 #include <vector>
 
+#include "gyre/core/io/file.h"
 #include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/models/hugging_face/weights.h"
 #include "gyre/models/sequence_classifier.h"
-#include "gyre/train/pretrained/trained_task.h"
+#include "gyre/train/pretrained/trained_model.h"
 
 namespace gyre {
 
@@ -58,5 +59,11 @@ std::string write_hugging_face(const Path& directory, const EncoderOnly& model, 
                                const ExportOptions& options = {});
 std::string write_hugging_face(const Path& directory, const SequenceClassifier& model, const Vocabulary* vocabulary,
                                const ExportOptions& options = {});
+
+// Replaces a group of files in a directory: calls fill(new) with a hidden directory inside `directory`, then
+// remove_old(), and moves what was filled in to its place. If `fill` throws, for example because the disk is full,
+// `directory` is left as it was. Directories of the same name are merged. Creates `directory` if it is missing.
+void replace_files(const Path& directory, const std::function<void(const Path&)>& fill,
+                   const std::function<void()>& remove_old);
 
 }  // namespace gyre

@@ -7,9 +7,56 @@
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/number_text.h"
-#include "gyre/train/pretrained/train_state.h"
+#include "gyre/train/checkpoint/model_file.h"
 
 namespace gyre {
+
+namespace {
+
+// The state in a directory of weights, unless they are an average or were imported.
+std::optional<TrainState> state_in(const Path& checkpoint) {
+  if (!std::filesystem::exists(state_path(checkpoint)) || !read_manifest(checkpoint).contains("progress"))
+    return std::nullopt;
+  return read_train_state(checkpoint);
+}
+
+// The checkpoint that an average was computed from, by the path of its model file at that time. The run may have been
+// moved.
+Path averaged_checkpoint(const Path& run, const std::string& model_file) {
+  const Path then = Path(model_file).parent_path();
+  return std::filesystem::exists(then) ? then : checkpoints_path(run) / then.filename();
+}
+
+}  // namespace
+
+std::optional<TrainState> find_train_state(const Path& model, const std::string& which) {
+  const Path weights = find_model_file(model, which).parent_path();
+  if (auto own = state_in(weights)) return own;
+  std::optional<TrainState> newest;
+  if (!std::filesystem::exists(state_path(weights))) return newest;
+  for (const auto& file : read_manifest(weights).value("averaged", Json::array())) {
+    auto state = state_in(averaged_checkpoint(find_run(model), file.get<std::string>()));
+    if (state && (!newest || state->progress.updates > newest->progress.updates)) newest = std::move(state);
+  }
+  return newest;
+}
+
+std::optional<TrainState> newest_train_state(const Path& run) {
+  const std::vector<Path> checkpoints = list_checkpoints(run);
+  for (auto checkpoint = checkpoints.rbegin(); checkpoint != checkpoints.rend(); ++checkpoint) {
+    try {
+      if (auto state = state_in(*checkpoint)) return state;
+    } catch (const Error&) {
+      continue;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<TrainState> find_run_state(const Path& model, const std::string& which) {
+  if (auto state = find_train_state(model, which)) return state;
+  return newest_train_state(find_run(model));
+}
 
 namespace {
 
@@ -126,6 +173,57 @@ std::shared_ptr<const Vocabulary> load_run_vocabulary(const Path& run, const Pat
           " pieces as in ", config_path(run).string(), ", got ", vocabulary->size());
   require_run_vocabulary(run, *vocabulary, path.string());
   return vocabulary;
+}
+
+namespace {
+
+Json column_json(const std::optional<Column>& column) {
+  return column ? Json{{"name", column->name}, {"number", column->number}} : Json();
+}
+
+std::optional<Column> column_of(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  return Column{json.at("name"), json.at("number")};
+}
+
+}  // namespace
+
+Json TrainedTask::to_json() const {
+  Json json{{"header", format.has_header},
+            {"text", column_json(format.text)},
+            {"second_text", column_json(format.second_text)},
+            {"label", column_json(format.label)},
+            {"classes", format.classes},
+            {"metrics", metrics},
+            {"max_length", max_length}};
+  if (is_imported) json["imported"] = true;
+  return json;
+}
+
+TrainedTask imported_task(std::vector<std::string> classes) {
+  TrainedTask task;
+  task.is_imported = true;
+  task.format.label = Column{"", 1};
+  task.format.classes = std::move(classes);
+  task.metrics = task.format.is_regression() ? std::vector<std::string>{"spearman", "pearson"}
+                                             : std::vector<std::string>{"accuracy"};
+  return task;
+}
+
+TrainedTask read_task(const Path& run) {
+  const Json json = read_json(task_path(run));
+  try {
+    TrainedTask task;
+    task.format = {json.at("header"), column_of(json.at("text")).value(), column_of(json.at("second_text")),
+                   column_of(json.at("label")), json.at("classes")};
+    task.metrics = json.at("metrics");
+    task.max_length = json.at("max_length");
+    task.is_imported = json.value("imported", false);
+    return task;
+  } catch (const std::exception& error) {
+    throw Error(task_path(run).string(),
+                ": expected a classifier's task as gyre train writes it: ", json_reason(error));
+  }
 }
 
 }  // namespace gyre

@@ -1,14 +1,17 @@
-// Loads trained models and their vocabularies from run directories.
+// Loads trained models from run directories, with their vocabularies, their tasks and the state of their runs.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "gyre/core/io/file.h"
 #include "gyre/core/io/json.h"
+#include "gyre/data/text/labeled_text.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/models/config/config.h"
+#include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/checkpoint/model_file.h"
 #include "gyre/train/checkpoint/run_directory.h"
 
@@ -80,5 +83,34 @@ TrainedModel<Model> load_trained_model(const Path& model, const std::string& whi
   const auto config = read_config<typename Model::Config>(run);
   return {load_run_vocabulary(run, vocabulary, vocabulary_size(config)), load_model<Model>(model, which, device)};
 }
+
+// Finds the state of the run that trained a model. Returns that in the checkpoint selected by `model` and `which`
+// (train/checkpoint/model_file.h). For an average of checkpoints, that of the newest of them which still exists.
+// nullopt if there is none, as for an imported model.
+std::optional<TrainState> find_train_state(const Path& model, const std::string& which);
+// Returns the state in the newest checkpoint of a run that has a readable one: resuming skips broken ones, too.
+std::optional<TrainState> newest_train_state(const Path& run);
+// Like find_train_state, or else the newest state, for what all checkpoints of the run have in common.
+std::optional<TrainState> find_run_state(const Path& model, const std::string& which);
+
+// run/task.json: the task of a classifier, which its evaluation needs in addition to the model.
+//   {"header": true, "text": {"name": "sentence", "number": 0}, "second_text": null, "label": {"name": "label", ..},
+//    "classes": ["0", "1"], "metrics": ["accuracy"], "max_length": 128}
+// That of an imported classifier also has "imported": true.
+struct TrainedTask {
+  LabeledFormat format;
+  std::vector<std::string> metrics;
+  int max_length = 0;        // rows are truncated to this number of ids; 0: as in training by default
+  bool is_imported = false;  // whether gyre import wrote it: the columns of the rows are unknown then
+
+  Json to_json() const;
+};
+
+// The task of an imported classifier with these classes; none: a regression. The columns are the first two of a file
+// with a header line.
+TrainedTask imported_task(std::vector<std::string> classes);
+
+// Reads run/task.json. Throws an Error that names the file if it is invalid.
+TrainedTask read_task(const Path& run);
 
 }  // namespace gyre

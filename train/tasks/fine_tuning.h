@@ -1,18 +1,35 @@
-// Starts the training of an encoder with a classification head: loads the pretrained model, and makes the model and the
-// vocabulary of the run.
+// Fine-tuning: loads pretrained encoders, and starts the training of an encoder with a classification head.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "gyre/autograd/parameters.h"
+#include "gyre/core/io/file.h"
+#include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/models/config/config.h"
 #include "gyre/models/sequence_classifier.h"
 #include "gyre/train/job.h"
-#include "gyre/train/pretrained/pretrained.h"
 #include "gyre/train/tasks/fine_tuning_options.h"
 
 namespace gyre {
+
+// A pretrained encoder with its vocabulary.
+struct PretrainedEncoder {
+  EncoderOnlyConfig config;
+  std::shared_ptr<const Vocabulary> vocabulary;
+  Path vocabulary_file;                 // copies of the vocabulary get the same file name
+  std::shared_ptr<Parameters> weights;  // weights of the layers and of the model's head, by name, on the CPU
+};
+
+// Loads an encoder-only model or a classifier. `model`: a run directory, a checkpoint in it, or its model.safetensors;
+// or a directory of Hugging Face (train/pretrained/hugging_face.h). Throws an Error for any other kind of model.
+PretrainedEncoder load_pretrained(const Path& model);
+
+// Copies the encoder's weights by name into all parameters of a classifier except those of its head.
+void copy_encoder_weights(Parameters& classifier, const PretrainedEncoder& encoder);
 
 // The encoder of a run, with the pretrained model if there is one.
 struct InitialEncoder {

@@ -17,7 +17,7 @@ struct FineTuningOptions : TrainOptions {
   explicit FineTuningOptions(double fine_tuning_rate);
 
   TokenizerChoice tokenizer;  // way to read the vocabulary, if there is no pretrained_model
-  // An encoder (train/pretrained/pretrained.h). Empty: a new model from a config and `vocabulary`.
+  // An encoder (train/tasks/fine_tuning.h). Empty: a new model from a config and `vocabulary`.
   Path pretrained_model;
   bool from_scratch = false;  // use only the architecture and the vocabulary of pretrained_model
   // A head of models/config/config.h, or auto: roformer for an encoder with rope, else bert.

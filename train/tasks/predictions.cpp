@@ -5,7 +5,7 @@
 #include <numeric>
 #include <span>
 
-#include "gyre/train/tasks/labeled_input.h"
+#include "gyre/train/tasks/inputs.h"
 
 namespace gyre {
 namespace {

@@ -14,8 +14,7 @@
 #include "gyre/models/encoder_decoder.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/train/optim/optimizer.h"
-#include "gyre/train/tasks/to_tensor.h"
-#include "gyre/train/tasks/translation/pair_input.h"
+#include "gyre/train/tasks/inputs.h"
 #include "tests/cuda_emulation/accesses/recording.h"
 #include "tests/models/tiny_encoder.h"
 

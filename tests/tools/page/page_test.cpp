@@ -7,7 +7,6 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
-#include "tools/page/assets.h"
 
 using namespace gyre;
 

@@ -12,7 +12,6 @@
 #include "tests/report.h"
 #include "tests/temporary_directory.h"
 #include "tools/plots/gnuplot.h"
-#include "tools/plots/run_curves.h"
 
 using namespace gyre;
 

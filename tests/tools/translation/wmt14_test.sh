@@ -81,7 +81,7 @@ fetch good out-good --redo fetch
 check "the download continues" grep -q 'GET /good/dev.tgz HTTP/1.1 from 200' requests
 same "only these are fetched" "$(wc -l < requests)" 2
 
-space() { (stage=fetch && . "$ROOT/tools/experiments/wmt14/stages.sh" && . "$ROOT/tools/experiments/wmt14/usage.sh" && require_space "$@"); }
+space() { (stage=fetch && . "$ROOT/tools/experiments/wmt14/stages.sh" && require_space "$@"); }
 check "a file that fits" space 1000 fetch/dev.tgz
 rejects 1 'fetch/dev.tgz needs 1000000000000.0 MB, and .* has [0-9.]+ MB left' space 1000000000000000000 fetch/dev.tgz
 
@@ -89,7 +89,7 @@ rejects 1 'fetch/dev.tgz needs 1000000000000.0 MB, and .* has [0-9.]+ MB left' s
 mkdir -p checkpoints/train/checkpoints/step-0000{1000,1500,2000,2345,3000,3333}
 ln -s step-00003333 checkpoints/train/checkpoints/last
 regular() { # SAVE_FREQ COUNT
-  (cd checkpoints && echo "save-freq = \"$1\"" > train/train.toml && . "$ROOT/tools/experiments/wmt14/average.sh" &&
+  (cd checkpoints && echo "save-freq = \"$1\"" > train/train.toml && . "$ROOT/tools/experiments/wmt14/train.sh" &&
     regular_checkpoints "$2" | sed 's/step-0*//' | paste -sd ' ')
 }
 same "checkpoints every 1Ku" "$(regular 1Ku 9)" "1000 2000 3000 3333"

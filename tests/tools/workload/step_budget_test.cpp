@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "tools/workload/gpu/gpu_forecast.h"
+#include "tools/workload/gpu_forecast.h"
 
 namespace gyre {
 namespace {

@@ -1,5 +1,3 @@
-#include "tools/workload/text_lengths.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include "gyre/core/error.h"
 #include "gyre/core/random.h"
 #include "tests/temporary_directory.h"
+#include "tools/workload/workload.h"
 
 using namespace gyre;
 

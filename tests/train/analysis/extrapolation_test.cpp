@@ -1,5 +1,3 @@
-#include "gyre/train/analysis/extrapolation.h"
-
 #include <doctest/doctest.h>
 
 #include <numeric>

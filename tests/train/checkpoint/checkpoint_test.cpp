@@ -11,7 +11,6 @@
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/io/safetensors.h"
-#include "gyre/train/checkpoint/manifest.h"
 #include "gyre/train/optim/schedule.h"
 #include "tests/temporary_directory.h"
 #include "tests/train/small_run.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "gyre/core/error.h"
-#include "gyre/train/checkpoint/manifest.h"
+#include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/checkpoint/model_file.h"
 #include "tests/temporary_directory.h"
 #include "tests/train/small_run.h"

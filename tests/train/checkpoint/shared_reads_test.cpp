@@ -1,5 +1,3 @@
-#include "gyre/train/checkpoint/shared_reads.h"
-
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "gyre/core/io/safetensors.h"
+#include "gyre/train/checkpoint/checkpoint_writer.h"
 #include "tests/temporary_directory.h"
 
 using namespace gyre;

@@ -1,12 +1,11 @@
 // Logs on a temporarily full disk, which a limit on the file size simulates.
-#include "gyre/train/log/appended_file.h"
-
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 
 #include <csignal>
 
 #include "gyre/core/error.h"
+#include "gyre/train/log/metrics_log.h"
 #include "tests/temporary_directory.h"
 
 using namespace gyre;

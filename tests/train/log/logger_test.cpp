@@ -1,6 +1,4 @@
 // The run's logger: the messages of each rank in train.log.
-#include "gyre/train/log/logger.h"
-
 #include <doctest/doctest.h>
 #include <spdlog/sinks/sink.h>
 #include <spdlog/spdlog.h>
@@ -9,6 +7,7 @@
 #include <cctype>
 
 #include "gyre/core/error.h"
+#include "gyre/train/log/console.h"
 #include "tests/temporary_directory.h"
 #include "tests/train/log/logger_guard.h"
 

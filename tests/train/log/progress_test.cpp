@@ -1,11 +1,10 @@
 // The progress line: Marian's format, rewriting, remaining time. The tests provide the clock and the stream.
-#include "gyre/train/log/progress.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
 
+#include "gyre/train/log/console.h"
 #include "tests/temporary_directory.h"
 
 using namespace gyre;

@@ -1,12 +1,11 @@
 // Event files, compared byte for byte with those of TensorBoard's classes (golden/make_events.py, which can also read
 // event files).
-#include "gyre/train/log/tensorboard.h"
-
 #include <doctest/doctest.h>
 
 #include <limits>
 
 #include "gyre/core/error.h"
+#include "gyre/train/log/metrics_log.h"
 #include "tests/source_dir.h"
 #include "tests/temporary_directory.h"
 

@@ -1,6 +1,6 @@
-#include "gyre/train/log/wall_clock.h"
-
 #include <doctest/doctest.h>
+
+#include "gyre/train/log/metrics_log.h"
 
 using namespace gyre;
 

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "gyre/train/metrics/exact_match.h"
+#include "gyre/train/metrics/text.h"
 #include "tests/train/metrics/golden.h"
 
 using namespace gyre;

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gyre/train/metrics/code_points.h"
-#include "gyre/train/metrics/parallel_lines.h"
+#include "gyre/train/metrics/text.h"
 
 struct ParallelText {
   gyre::Lines hypotheses;

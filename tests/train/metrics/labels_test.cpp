@@ -1,5 +1,7 @@
 // Classification and correlation metrics compared with scikit-learn and SciPy: golden/labels.json, made by
 // golden/make_labels.py.
+#include "gyre/train/metrics/labels.h"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -9,8 +11,6 @@
 
 #include "gyre/core/error.h"
 #include "gyre/data/text/text_tasks.h"
-#include "gyre/train/metrics/classification.h"
-#include "gyre/train/metrics/correlation.h"
 #include "tests/source_dir.h"
 
 using namespace gyre;

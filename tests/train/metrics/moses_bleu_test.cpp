@@ -1,11 +1,10 @@
 // Tokenized BLEU compared with an independent program over the tokens of sacremoses: golden/translation.json and
 // golden/wmt17.json (made by the scripts beside them).
-#include "gyre/train/metrics/moses_bleu.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 
+#include "gyre/train/metrics/bleu.h"
 #include "tests/train/metrics/golden.h"
 
 using namespace gyre;

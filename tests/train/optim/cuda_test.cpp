@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "gyre/train/optim/newton_schulz.h"
+#include "gyre/train/optim/update_rule.h"
 #include "tests/gpu.h"
 #include "tests/train/optim/relative_difference.h"
 

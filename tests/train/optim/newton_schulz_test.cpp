@@ -1,11 +1,10 @@
-#include "gyre/train/optim/newton_schulz.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <vector>
 
 #include "gyre/core/random.h"
+#include "gyre/train/optim/update_rule.h"
 #include "tests/emulated_bf16.h"
 #include "tests/threads_in_scope.h"
 #include "tests/train/optim/relative_difference.h"

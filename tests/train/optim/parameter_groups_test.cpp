@@ -1,5 +1,3 @@
-#include "gyre/train/optim/parameter_groups.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
@@ -92,7 +90,7 @@ TEST_CASE("runs of matrices: each is owned by one rank, the longest first") {
   parameters.allocate(1);
   std::vector<int> owners;
   std::vector<int64_t> begins;
-  for (const ArenaRun& run : runs_of_matrices(parameters, 2)) {
+  for (const ArenaSpan& run : spans_of_matrices(parameters, 2)) {
     owners.push_back(run.owner);
     begins.push_back(run.range.begin);
   }

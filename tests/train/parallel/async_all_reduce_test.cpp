@@ -1,6 +1,6 @@
-#include "gyre/train/parallel/async_all_reduce.h"
-
 #include <doctest/doctest.h>
+
+#include "gyre/train/parallel/all_reduce.h"
 
 namespace gyre::test {
 namespace {

@@ -9,8 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "gyre/train/parallel/shared_memory/routes.h"
-#include "gyre/train/parallel/shared_memory/window_tasks.h"
+#include "gyre/train/parallel/window_tasks.h"
 
 namespace gyre::test {
 namespace {

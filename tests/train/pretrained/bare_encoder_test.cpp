@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/io/json.h"
-#include "gyre/train/pretrained/pretrained.h"
+#include "gyre/train/tasks/fine_tuning.h"
 #include "tests/train/pretrained/hugging_face_copy.h"
 
 using namespace gyre;

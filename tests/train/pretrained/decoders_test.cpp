@@ -8,8 +8,8 @@
 #include "gyre/core/io/json.h"
 #include "gyre/data/tokenizer/sentencepiece/sentencepiece_vocabulary.h"
 #include "gyre/models/position/rope.h"
-#include "gyre/train/pretrained/pretrained.h"
 #include "gyre/train/pretrained/trained_model.h"
+#include "gyre/train/tasks/fine_tuning.h"
 #include "tests/train/pretrained/hugging_face_copy.h"
 #include "tests/train/pretrained/hugging_face_logits.h"
 

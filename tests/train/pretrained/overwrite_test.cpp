@@ -4,7 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "gyre/train/pretrained/replace_files.h"
+#include "gyre/train/pretrained/hugging_face.h"
 #include "tests/train/pretrained/hugging_face_copy.h"
 
 using namespace gyre;

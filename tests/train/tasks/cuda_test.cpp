@@ -1,7 +1,7 @@
 // Compares the scores of translations on a GPU with those on the CPU.
 #include <doctest/doctest.h>
 
-#include "gyre/train/tasks/translation/score.h"
+#include "gyre/train/tasks/translation/decoding.h"
 #include "tests/gpu.h"
 #include "tests/models/tiny_model.h"
 

@@ -3,8 +3,8 @@
 
 #include <array>
 
+#include "gyre/train/tasks/inputs.h"
 #include "gyre/train/tasks/language/language_data.h"
-#include "gyre/train/tasks/to_tensor.h"
 #include "tests/temporary_directory.h"
 #include "tests/train/tasks/tiny_language.h"
 

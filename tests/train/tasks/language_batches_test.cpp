@@ -1,6 +1,4 @@
 // The file of batches: a model computes on it the losses that training logs.
-#include "gyre/train/tasks/language/language_batches.h"
-
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -10,6 +8,7 @@
 #include "gyre/core/io/safetensors.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/train/tasks/language/language.h"
+#include "gyre/train/tasks/language/language_data.h"
 #include "tests/errors.h"
 #include "tests/temporary_directory.h"
 #include "tests/train/tasks/tiny_language.h"

@@ -10,7 +10,6 @@
 #include "gyre/core/io/json.h"
 #include "gyre/models/position/position_table.h"
 #include "gyre/train/log/metrics_log.h"
-#include "gyre/train/log/stage_table.h"
 #include "gyre/train/optim/schedule.h"
 #include "gyre/train/tasks/language/language.h"
 #include "tests/errors.h"

@@ -6,7 +6,6 @@
 #include "gyre/data/store/build_store.h"
 #include "gyre/data/tokenizer/subword_nmt/subword_nmt_training.h"
 #include "gyre/train/tasks/translation/nmt.h"
-#include "gyre/train/tasks/translation/nmt_data.h"
 #include "tests/errors.h"
 #include "tests/temporary_directory.h"
 #include "tests/train/tasks/tiny_nmt.h"

@@ -19,7 +19,7 @@
 #include "gyre/core/io/safetensors.h"
 #include "gyre/models/encoder_decoder.h"
 #include "gyre/models/position/position_table.h"
-#include "gyre/train/checkpoint/manifest.h"
+#include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/checkpoint/model_file.h"
 #include "gyre/train/log/metrics_log.h"
 #include "gyre/train/pretrained/trained_model.h"

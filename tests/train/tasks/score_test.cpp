@@ -1,9 +1,8 @@
-#include "gyre/train/tasks/translation/score.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 
+#include "gyre/train/tasks/translation/decoding.h"
 #include "tests/models/tiny_model.h"
 
 namespace gyre {

@@ -1,4 +1,4 @@
-"""The workloads of `gyre bench step` (tools/bench/step_presets.h) in PyTorch, with the same models, shapes, numbers of
+"""The workloads of `gyre bench step` (tools/bench/models.h) in PyTorch, with the same models, shapes, numbers of
 tokens and order of batches. Sentences of unequal length are padded. Padding is not masked, which saves PyTorch work.
 
 A workload is a module with batch(step), which creates tensors and counts their tokens, and loss(*tensors).
@@ -186,7 +186,7 @@ def mix(a, b):
 
 
 def token_batches(prefix, tokens=4096):
-    """Same as in tools/workload/text_lengths.h: (source, target) lengths count words and the end of sentence."""
+    """Same as in tools/workload/workload.h: (source, target) lengths count words and the end of sentence."""
     with open(prefix + ".en", "rb") as source, open(prefix + ".de", "rb") as target:
         pairs = sorted((len(s.split()) + 1, len(t.split()) + 1) for s, t in zip(source, target, strict=True))
     batches, batch = [], []
@@ -199,7 +199,7 @@ def token_batches(prefix, tokens=4096):
 
 
 def random_batches(batches, pairs):
-    """Same as in tools/workload/text_lengths.h."""
+    """Same as in tools/workload/workload.h."""
     return [[(25 + mix(b, 2 * i) % 11, 25 + mix(b, 2 * i + 1) % 11) for i in range(pairs)] for b in range(batches)]
 
 

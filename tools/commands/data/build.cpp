@@ -1,21 +1,24 @@
-// gyre data build: converts text to a token store.
+// gyre data build and gyre data info: converts text to a token store, and describes a store.
 #include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/file.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/number_text.h"
 #include "gyre/data/store/build_store.h"
 #include "gyre/data/store/document_store.h"
+#include "gyre/data/store/token_store.h"
 #include "gyre/data/text/document_options.h"
 #include "gyre/data/tokenizer/tokenizer_choice.h"
-#include "gyre/train/log/stopwatch.h"
+#include "gyre/train/log/console.h"
 #include "tools/command_line/messages.h"
-#include "tools/commands/data/text_rate.h"
 #include "tools/commands/text_progress.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/program.h"
+#include "tools/summary.h"
 
 namespace gyre {
 
@@ -96,6 +99,7 @@ int build(BuildArgs& args) {
 }  // namespace
 
 void add_data_build_command(Program& program) {
+  program.describe_group("data", "clean and check text, build token stores, generate a corpus");
   auto args = std::make_shared<BuildArgs>();
   OptionTable& table =
       program.command("data build", "convert text to a memory-mapped token store", [args] { return build(*args); });
@@ -120,6 +124,49 @@ void add_data_build_command(Program& program) {
       "handling of bad lines; default: error for invalid UTF-8, bad JSON and unequal line counts, skip for "
       "empty and overlong lines");
   args->threads.add_row(table);
+}
+
+// gyre data info: prints a summary of a token store.
+
+namespace {
+
+struct InfoArgs {
+  Path store;
+  bool verify = false, json = false;
+};
+
+std::string line_ends_text(const TokenStore& store) {
+  if (store.is_of_earlier_version())
+    return "not recorded by the earlier version that built the store: none, or all of them with --documents whole";
+  return std::string(name_of(store.line_ends().value_or(LineEnds::none)));
+}
+
+int info(const InfoArgs& args) {
+  const TokenStore store(args.store);
+  if (args.verify) store.verify();
+  Json tokens = Json::array();
+  for (int side = 0; side < store.sides(); ++side) tokens.push_back(store.total_tokens(side));
+  const uint64_t documents = count_documents(store);  // each document ends with an empty sentence
+  Json summary{{"store", store.name()}, {"sides", store.sides()}};
+  if (documents > 0) summary["documents"] = documents;
+  summary.update({{"sentences", store.size() - documents},
+                  {"tokens", tokens},
+                  {"vocabulary_size", store.vocabulary_size()},
+                  {"vocabulary_fingerprint", store.fingerprint()}});
+  if (documents > 0) summary["line_ends"] = line_ends_text(store);
+  print_summary(summary, args.json);
+  return 0;
+}
+
+}  // namespace
+
+void add_data_info_command(Program& program) {
+  auto args = std::make_shared<InfoArgs>();
+  OptionTable& table = program.command("data info", "print a summary of a token store", [args] { return info(*args); });
+  table.add("--store,--input,-i", args->store, "FILE", "token store");
+  table.required("store");
+  table.add_flag("--verify", args->verify, "verify the checksums first");
+  table.add_flag("--json", args->json, "print one JSON object");
 }
 
 }  // namespace gyre

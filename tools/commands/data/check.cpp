@@ -25,8 +25,8 @@
 #include "gyre/data/text/utf8.h"
 #include "gyre/models/config/config.h"
 #include "gyre/models/encoder_decoder.h"
-#include "gyre/train/tasks/require_positions.h"
-#include "gyre/train/tasks/translation/nmt_data.h"
+#include "gyre/train/tasks/initial_weights.h"
+#include "gyre/train/tasks/translation/nmt.h"
 #include "gyre/train/tasks/translation/nmt_options.h"
 #include "tools/command_line/foreign_options.h"
 #include "tools/command_line/messages.h"
@@ -34,10 +34,9 @@
 #include "tools/options/model_options.h"
 #include "tools/options/tasks/nmt_options.h"
 #include "tools/options/tasks/pretrained_row.h"
-#include "tools/print_summary.h"
 #include "tools/program.h"
-#include "tools/workload/bench_metrics.h"
-#include "tools/workload/gpu/gpu_plan_report.h"
+#include "tools/summary.h"
+#include "tools/workload/gpu_plan.h"
 #include "tools/workload/training_load.h"
 
 namespace gyre {
@@ -47,7 +46,7 @@ namespace {
 struct RunCost {
   std::string where;  // "predicted for 8 x h200", "predicted for 1 rank of 2 threads of this machine"
   int ranks = 1;
-  double memory_bytes = 0;  // of each rank
+  double memory_bytes = 0;  // memory of each rank
   double update_seconds = 0, epoch_seconds = 0;
   double run_seconds = 0;  // 0: --after does not give the updates
   std::vector<Finding> findings;

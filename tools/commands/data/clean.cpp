@@ -10,12 +10,12 @@
 #include "gyre/data/text/cleaning/clean_corpus.h"
 #include "gyre/data/text/document_options.h"
 #include "gyre/data/tokenizer/tokenizer_choice.h"
-#include "gyre/train/log/stopwatch.h"
+#include "gyre/train/log/console.h"
 #include "tools/command_line/messages.h"
-#include "tools/commands/data/text_rate.h"
+#include "tools/commands/text_progress.h"
 #include "tools/options/cpu_threads.h"
-#include "tools/print_summary.h"
 #include "tools/program.h"
+#include "tools/summary.h"
 
 namespace gyre {
 

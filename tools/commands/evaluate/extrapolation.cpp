@@ -1,7 +1,5 @@
 // gyre evaluate extrapolation: computes the perplexity of a causal language model at lengths other than its training
 // length.
-#include "gyre/train/analysis/extrapolation.h"
-
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -14,15 +12,15 @@
 #include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/models/position/rope.h"
-#include "gyre/train/log/progress.h"
-#include "gyre/train/log/stopwatch.h"
+#include "gyre/train/analysis/language_score.h"
+#include "gyre/train/log/console.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "tools/commands/scored_text.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
 #include "tools/options/precision_choice.h"
-#include "tools/print_summary.h"
 #include "tools/program.h"
+#include "tools/summary.h"
 
 namespace gyre {
 

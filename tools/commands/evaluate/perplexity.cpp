@@ -6,14 +6,14 @@
 
 #include "gyre/core/io/json.h"
 #include "gyre/train/analysis/language_score.h"
-#include "gyre/train/log/progress.h"
+#include "gyre/train/log/console.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "tools/commands/scored_text.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
 #include "tools/options/precision_choice.h"
-#include "tools/print_summary.h"
 #include "tools/program.h"
+#include "tools/summary.h"
 
 namespace gyre {
 

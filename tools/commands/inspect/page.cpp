@@ -26,17 +26,15 @@
 #include "gyre/train/parallel/communicator.h"
 #include "gyre/train/parallel/parallel_options.h"
 #include "gyre/train/pretrained/trained_model.h"
-#include "gyre/train/tasks/to_tensor.h"
-#include "gyre/train/tasks/translation/pair_input.h"
+#include "gyre/train/tasks/inputs.h"
 #include "tools/inspect/inspect_target.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
 #include "tools/options/model_choice.h"
 #include "tools/options/precision_choice.h"
-#include "tools/page/assets.h"
 #include "tools/page/tape/rank_step.h"
 #include "tools/page/tape/step_data.h"
-#include "tools/page/tape/tensor_sample.h"
+#include "tools/page/tape/step_recorder.h"
 #include "tools/program.h"
 #include "tools/workload/workload.h"
 
@@ -47,7 +45,7 @@ namespace {
 struct TrainingStepOptions {
   Precision precision = Precision::fp32;
   int64_t differences = 0;  // most elements of gradients to compare with finite differences
-  double bucket_mb = 0;     // of the all-reduce, with several ranks
+  double bucket_mb = 0;     // buckets of the all-reduce, with several ranks
 };
 
 // The data of a data-parallel step of several ranks, for the page of a training step (gyre inspect page under mpirun).
@@ -55,8 +53,9 @@ struct TrainingStepOptions {
 // The step that this rank has run alone: its part of the sums.
 struct OwnStep {
   CrossEntropySums sums;
-  std::map<std::string, int> nodes;                      // of the parameters
-  std::map<std::string, const TensorSample*> gradients;  // by parameter; none if the loss does not depend on it
+  std::map<std::string, int> nodes;  // nodes of the parameters
+  std::map<std::string, const TensorSample*>
+      gradients;  // gradients by parameter; none if the loss does not depend on it
 };
 
 Json times_json(const RankStep& step) {
@@ -185,7 +184,7 @@ Json training_step_json(Workload& work, Kernels& kernels, const TrainingStepOpti
 // A training step on a given text, for gyre inspect page.
 struct StepText {
   std::string text;
-  std::string target;  // of a translation model
+  std::string target;  // target text of a translation model
 };
 
 using Ids = std::vector<int32_t>;

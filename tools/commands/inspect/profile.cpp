@@ -18,13 +18,11 @@
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
 #include "tools/options/precision_choice.h"
-#include "tools/plots/lines.h"
-#include "tools/print_summary.h"
+#include "tools/plots/charts.h"
 #include "tools/program.h"
-#include "tools/workload/bench_metrics.h"
+#include "tools/summary.h"
 #include "tools/workload/device.h"
-#include "tools/workload/gpu/gpu_forecast.h"
-#include "tools/workload/profile_table.h"
+#include "tools/workload/gpu_forecast.h"
 #include "tools/workload/step_runner.h"
 #include "tools/workload/workload.h"
 
@@ -36,7 +34,7 @@ struct ProfileRun {
   Precision precision = Precision::fp32;
   int steps = 5;  // profiled steps, alternating with as many unprofiled ones
   bool trace = false;
-  std::optional<double> bucket_mb = {};  // as in ParallelOptions
+  std::optional<double> bucket_mb = {};  // same meaning as in ParallelOptions
 };
 
 struct ProfileReport {
@@ -47,9 +45,9 @@ struct ProfileReport {
   double spans_seconds = 0;            // median of the sums of their spans
   double flops = 0;                    // FLOP/s of a rank
   double limit_flops = 0;
-  std::vector<Span> spans;         // of all profiled steps, on this rank
-  std::vector<Span> last;          // of the last profiled step
-  std::vector<std::string> trace;  // on rank 0, with ProfileRun::trace: the events of each rank (tools/inspect/trace.h)
+  std::vector<Span> spans;         // spans of all profiled steps, on this rank
+  std::vector<Span> last;          // spans of the last profiled step
+  std::vector<std::string> trace;  // events of each rank (tools/inspect/trace.h), on rank 0 with ProfileRun::trace
 };
 
 constexpr int kUntraced = 2, kTraced = 2;

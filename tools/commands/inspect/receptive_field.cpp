@@ -22,17 +22,17 @@
 #include "gyre/data/store/document_store.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/models/position/position_table.h"
-#include "gyre/train/analysis/extrapolation.h"
-#include "gyre/train/log/progress.h"
+#include "gyre/train/analysis/language_score.h"
+#include "gyre/train/log/console.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "tools/commands/scored_text.h"
 #include "tools/options/bos_choice.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
 #include "tools/options/model_choice.h"
-#include "tools/plots/lines.h"
-#include "tools/print_summary.h"
+#include "tools/plots/charts.h"
 #include "tools/program.h"
+#include "tools/summary.h"
 
 namespace gyre {
 namespace {
@@ -51,8 +51,8 @@ struct ReceptiveField {
 struct ReceptiveFieldOptions {
   EncoderOnlyConfig untrained = EncoderOnlyConfig::preset("lm-tiny");
   std::vector<Path> inputs;  // text for trained models; none: ids drawn uniformly from the vocabulary
-  std::string checkpoint;    // for trained models
-  BosChoice bos;             // for text
+  std::string checkpoint;    // choice for trained models
+  BosChoice bos;             // choice for text
   int length = 0;            // tokens per text; limited by the positions of a trained model
   int samples = 8;           // number of texts
   uint64_t seed = 1;

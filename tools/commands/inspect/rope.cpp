@@ -10,9 +10,9 @@
 #include "gyre/core/io/json.h"
 #include "tools/inspect/rope_inspection.h"
 #include "tools/options/device_choice.h"
-#include "tools/plots/heatmaps.h"
-#include "tools/print_summary.h"
+#include "tools/plots/charts.h"
 #include "tools/program.h"
+#include "tools/summary.h"
 
 namespace gyre {
 namespace {

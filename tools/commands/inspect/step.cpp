@@ -22,8 +22,8 @@
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
 #include "tools/options/precision_choice.h"
-#include "tools/print_summary.h"
 #include "tools/program.h"
+#include "tools/summary.h"
 
 namespace gyre {
 namespace {

@@ -25,11 +25,9 @@
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
 #include "tools/options/precision_choice.h"
-#include "tools/plots/external_program.h"
-#include "tools/plots/picture_format.h"
-#include "tools/print_summary.h"
+#include "tools/plots/gnuplot.h"
 #include "tools/program.h"
-#include "tools/workload/bench_metrics.h"
+#include "tools/summary.h"
 #include "tools/workload/device.h"
 
 namespace gyre {
@@ -467,6 +465,7 @@ int run(const InspectTapeArgs& args) {
 }  // namespace
 
 void add_inspect_tape_command(Program& program) {
+  program.describe_group("inspect", "inspect a model: ops, timings, values, gradients, positions");
   auto args = std::make_shared<InspectTapeArgs>();
   OptionTable& table =
       program.command("inspect tape", "list or draw the ops of a step: shapes, saved memory, forward FLOPs",

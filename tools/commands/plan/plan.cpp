@@ -25,12 +25,12 @@
 #include "gyre/core/option_values.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/models/encoder_only.h"
-#include "gyre/train/log/progress.h"
+#include "gyre/train/log/console.h"
 #include "gyre/train/options.h"
-#include "gyre/train/parallel/async_all_reduce.h"
+#include "gyre/train/parallel/all_reduce.h"
 #include "gyre/train/tasks/fine_tuning.h"
+#include "gyre/train/tasks/initial_weights.h"
 #include "gyre/train/tasks/language/language_stages.h"
-#include "gyre/train/tasks/require_positions.h"
 #include "tools/command_line/foreign_options.h"
 #include "tools/command_line/messages.h"
 #include "tools/command_line/option_table.h"
@@ -41,11 +41,9 @@
 #include "tools/options/tasks/match_options.h"
 #include "tools/options/tasks/nmt_options.h"
 #include "tools/options/tasks/pretrained_row.h"
-#include "tools/print_summary.h"
 #include "tools/program.h"
-#include "tools/workload/bench_metrics.h"
-#include "tools/workload/gpu/gpu_plan_report.h"
-#include "tools/workload/plan_load.h"
+#include "tools/summary.h"
+#include "tools/workload/gpu_plan.h"
 #include "tools/workload/training_load.h"
 #include "tools/workload/workload.h"
 
@@ -79,8 +77,8 @@ struct PlanArgs {
 struct PlannedSteps {
   std::vector<PlanRow> rows;
   double items_per_step = 1;               // pairs, samples or rows of the global batch of the first row
-  std::vector<double> target_tokens{};     // of a global batch, for each row
-  Json summary;                            // of the first row; with args.json also all rows
+  std::vector<double> target_tokens{};     // tokens of a global batch, for each row
+  Json summary;                            // figures of the first row; with args.json also all rows
   std::function<void()> print;             // prints the rows as a table
   std::vector<std::string> assumptions{};  // figures that were not measured
 };
@@ -95,7 +93,7 @@ struct PlannedBatches {
 // Prints a plan for ranks on CPUs, as a table or JSON.
 struct PlanReportRow {
   PlanRow plan;
-  double tokens = 0;      // of all ranks, per step
+  double tokens = 0;      // tokens of all ranks, per step
   double efficiency = 0;  // tokens per second and rank, relative to one rank
 };
 
@@ -129,7 +127,7 @@ void print_rows(const std::vector<PlanReportRow>& rows) {
 
 constexpr int kMostPlannedRanks = 1'000'000;
 
-constexpr int kMostItemTokens = 1 << 20;  // of a sentence or a segment
+constexpr int kMostItemTokens = 1 << 20;  // limit of a sentence or a segment
 
 // The numbers of ranks without those of the default list that training rejects.
 std::vector<int> possible_ranks(const PlanArgs& args, const ParallelOptions& options) {
@@ -319,7 +317,7 @@ class PlanTotals {
     int ranks = 1;
     uint64_t updates = 0;
     double memory = 0;   // bytes per rank, in the stage that needs most
-    double seconds = 0;  // of all updates, without validation and saving
+    double seconds = 0;  // time of all updates, without validation and saving
   };
 
   // The number of updates, if it is the same for all rows.

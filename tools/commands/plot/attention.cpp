@@ -17,12 +17,12 @@
 #include "gyre/models/decode/translate.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/train/pretrained/trained_model.h"
-#include "gyre/train/tasks/to_tensor.h"
+#include "gyre/train/tasks/inputs.h"
 #include "gyre/train/tasks/translation/decoding.h"
 #include "tools/options/bos_choice.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/model_choice.h"
-#include "tools/plots/heatmaps.h"
+#include "tools/plots/charts.h"
 #include "tools/program.h"
 
 namespace gyre {
@@ -38,9 +38,9 @@ inline constexpr std::pair<AttentionPart, std::string_view> kEnumNames<Attention
 
 struct AttentionMapOptions {
   std::string text;
-  std::string target;                 // for a translation model; empty: its own translation
-  std::optional<AttentionPart> part;  // for a translation model; none: cross
-  BosChoice bos;                      // for a causal language model
+  std::string target;                 // target text for a translation model; empty: its own translation
+  std::optional<AttentionPart> part;  // part of a translation model; none: cross
+  BosChoice bos;                      // choice for a causal language model
   int layer = 0;
   int max_length = 0;  // maximum tokens of each text, <s> and </s> included; 0: no limit
 };

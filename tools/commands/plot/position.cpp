@@ -10,8 +10,7 @@
 #include "gyre/models/encoder_only.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "tools/options/model_choice.h"
-#include "tools/plots/heatmaps.h"
-#include "tools/plots/lines.h"
+#include "tools/plots/charts.h"
 #include "tools/program.h"
 
 namespace gyre {

@@ -6,9 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "gyre/train/checkpoint/progress.h"
 #include "gyre/train/optim/optimizer_options.h"
 #include "gyre/train/optim/schedule.h"
-#include "gyre/train/period.h"
+#include "tools/options/train_options.h"
 
 namespace gyre {
 namespace {

@@ -1,4 +1,5 @@
-// The figures of a run's metrics.jsonl as columns, from which a page draws curves.
+// The figures of a run's metrics.jsonl as columns, from which a page draws curves, and the outputs of its model for a
+// few validation samples.
 #pragma once
 
 #include <string>
@@ -22,5 +23,12 @@ bool is_metric(const std::string& name, const Json& value);
 // Of more than kMaxPageEntries entries, at most so many remain, among them the smallest and the largest losses and
 // losses that were not finite; `entries` is the number of all.
 Json metric_columns(const std::vector<Json>& entries, std::string_view event);
+
+inline constexpr size_t kMaxPageOutputs = 200;  // limit of a sample
+
+// One object per sample, {"source", "reference", "outputs", "all"}, from the valid entries of metrics.jsonl. An output,
+// {"first", "last", "text"}, names the updates of the first and the last of consecutive validations with this text.
+// `all` is their number, of which at most kMaxPageOutputs remain. An empty list if the run recorded no samples.
+Json sample_histories(const std::vector<Json>& entries);
 
 }  // namespace gyre

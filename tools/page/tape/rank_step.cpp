@@ -7,7 +7,7 @@
 
 #include "gyre/autograd/inspect/timeline.h"
 #include "gyre/train/parallel/reducer.h"
-#include "tools/page/tape/step_costs.h"
+#include "tools/page/tape/step_data.h"
 #include "tools/workload/device.h"
 
 namespace gyre {

@@ -1,7 +1,7 @@
-// Records the values and gradients of a training step as samples: what gyre inspect page shows. Unlike BackwardTrace
-// (autograd/inspect), it keeps no tensors, and it tells what each op adds to a gradient to which several ops add.
+// Records the values and gradients of a training step as samples: what gyre inspect page shows.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -9,10 +9,40 @@
 #include <utility>
 #include <vector>
 
+#include "gyre/autograd/inspect/tensor_stats.h"
 #include "gyre/autograd/tape.h"
-#include "tools/page/tape/tensor_sample.h"
+#include "gyre/core/io/json.h"
 
 namespace gyre {
+
+struct SampleLimits {
+  int64_t whole = 1024;    // tensors of up to this many elements are kept whole
+  int64_t lines = 4;       // number of rows, and of columns, that are shown of larger tensors
+  int64_t longest = 4096;  // elements of such a row or column
+};
+
+// Columns are the last axis, rows all the others.
+struct SampleBlock {
+  int64_t row = 0, column = 0, rows = 0, columns = 0;
+  int64_t elements() const { return rows * columns; }
+};
+
+struct TensorSample {
+  Shape shape;
+  DType dtype = DType::f32;
+  TensorStats stats;
+  std::vector<SampleBlock> blocks;         // the first rows, then the rest of the first columns
+  std::vector<std::vector<float>> values;  // values of each block, row by row
+};
+
+// The blocks that sample_tensor() keeps of a tensor of this shape.
+std::vector<SampleBlock> sample_blocks(const Shape& shape, const SampleLimits& limits);
+
+TensorSample sample_tensor(const Tensor& tensor, const SampleLimits& limits);
+
+// The object of tensor_json() (tools/inspect/tape/tape_report.h) with the blocks, whose values are base64 of
+// little-endian fp32.
+Json sample_json(const TensorSample& sample);
 
 // A function that records ops, and the gradient of its result, from which backward starts.
 struct StepFunction {
@@ -47,6 +77,8 @@ struct RecordedStep {
   bool bias_done = false;             // the op that used the output has added the gradient of the bias
 };
 
+// Unlike BackwardTrace (autograd/inspect), it keeps no tensors, and it tells what each op adds to a gradient to which
+// several ops add.
 class StepRecorder final : public TapeObserver {
  public:
   explicit StepRecorder(const SampleLimits& limits) : limits_(limits) {}

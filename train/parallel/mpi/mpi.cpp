@@ -21,12 +21,11 @@
 #include <vector>
 
 #include "gyre/core/error.h"
-#include "gyre/train/log/stopwatch.h"
+#include "gyre/train/log/console.h"
 #include "gyre/train/parallel/communicator.h"
-#include "gyre/train/parallel/health/stop_signal.h"
 #include "gyre/train/parallel/mpi/mpi_watchdog.h"
 #include "gyre/train/parallel/mpi/mpi_window.h"
-#include "gyre/train/parallel/mpi_support.h"
+#include "gyre/train/parallel/stop_signal.h"
 
 namespace gyre {
 namespace {
@@ -118,7 +117,7 @@ class MpiCommunicator final : public Communicator {
   uint64_t moves_ = 0;  // how often advance() has found something to do
   std::unique_ptr<MpiWatchdog> watchdog_;
   std::exception_ptr failure_;         // exception of a callback or of MPI on the progress thread
-  std::function<void()> preparation_;  // of the progress thread, which calls it once
+  std::function<void()> preparation_;  // work that the progress thread does once
 
   std::mutex sleep_;
   std::condition_variable wake_;
@@ -142,7 +141,7 @@ constexpr microseconds kBusyPause{100}, kLongPause{2'000}, kIdlePause{20'000};
 
 constexpr int kPollsPerCompletion = 8;
 
-constexpr double kSpinSeconds = 1e-3;  // without progress, before a waiting call pauses between polls
+constexpr double kSpinSeconds = 1e-3;  // time without progress before a waiting call pauses between polls
 
 constexpr double kHeartbeatSeconds = 2;  // time limit for the answers to a heartbeat request
 
@@ -221,7 +220,7 @@ void MpiCommunicator::query_node_topology() {
 }
 
 void MpiCommunicator::find_machines() {
-  int first = rank_;  // of this machine
+  int first = rank_;  // first rank of this machine
   GYRE_MPI(MPI_Bcast(&first, 1, MPI_INT, 0, machine_));
   std::vector<int> machine_of(static_cast<size_t>(size_));
   GYRE_MPI(MPI_Allgather(&first, 1, MPI_INT, machine_of.data(), 1, MPI_INT, MPI_COMM_WORLD));
@@ -498,7 +497,7 @@ void MpiCommunicator::report_termination() {
   has_warned_ = true;
   if (watchdog_->peer_aborted()) return;  // that rank has printed its error
   spdlog::warn("termination signal while rank {} {} {}{}", rank_, waiting_ ? "waits for others, in" : "is in",
-               rank_status().now().text(),
+               to_string(rank_status().now()),
                by_launcher ? "; mpirun ends all ranks within two seconds, saved or not. If a rank has died, mpirun "
                              "names it. To end a job with a checkpoint, send USR1 to mpirun, or start it by "
                              "tools/scripts/mpirun.sh"
@@ -546,7 +545,7 @@ void MpiCommunicator::check_stalled_ranks(const char* what, double waited) {
   }
   const auto& heartbeats = watchdog_->heartbeats();
   if (is_making_progress(heartbeats, rank_, waits_, watchdog_timeout_)) return;
-  throw Error("[--watchdog-timeout] ", what, " in ", rank_status().now().text(), ": not finished after ",
+  throw Error("[--watchdog-timeout] ", what, " in ", to_string(rank_status().now()), ": not finished after ",
               int64_t(waited), " s: ", describe_missing(heartbeats, rank_, waits_));
 }
 

@@ -93,8 +93,8 @@ std::string describe_missing(const std::vector<std::optional<Heartbeat>>& heartb
     if (rank == asker || has_arrived(heartbeat, waits)) continue;
     text += concat(text.empty() ? "" : "; ", "rank ", rank,
                    !heartbeat           ? " does not answer: it was stopped or is cut off"
-                   : heartbeat->waiting ? concat(" waits for something else in ", heartbeat->snapshot.text())
-                                        : concat(" is in ", heartbeat->snapshot.text()));
+                   : heartbeat->waiting ? concat(" waits for something else in ", to_string(heartbeat->snapshot))
+                                        : concat(" is in ", to_string(heartbeat->snapshot)));
   }
   return text.empty() ? "all ranks have arrived: the network or the MPI library makes no progress" : text;
 }

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "gyre/train/parallel/health/rank_status.h"
+#include "gyre/train/parallel/communicator.h"
 #include "gyre/train/parallel/mpi/mpi.h"
 
 namespace gyre {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "gyre/train/parallel/mpi/mpi.h"
-#include "gyre/train/parallel/shared_memory/window_pipeline.h"
+#include "gyre/train/parallel/shared_memory.h"
 
 namespace gyre {
 

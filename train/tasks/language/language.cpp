@@ -25,14 +25,14 @@
 #include "gyre/models/modules/linear_attention.h"
 #include "gyre/train/job.h"
 #include "gyre/train/job_context.h"
-#include "gyre/train/log/stopwatch.h"
+#include "gyre/train/log/console.h"
 #include "gyre/train/parallel/tree_reduction.h"
 #include "gyre/train/piped_text.h"
+#include "gyre/train/task.h"
 #include "gyre/train/tasks/initial_weights.h"
+#include "gyre/train/tasks/inputs.h"
 #include "gyre/train/tasks/language/language_data.h"
 #include "gyre/train/tasks/language/language_stages.h"
-#include "gyre/train/tasks/to_tensor.h"
-#include "gyre/train/validation.h"
 
 namespace gyre {
 namespace {
@@ -52,13 +52,13 @@ class LanguageSamples {
  private:
   struct Excerpt {
     std::vector<int32_t> ids = {};                 // that the model reads
-    std::vector<int32_t> rows = {}, targets = {};  // of a masked model: the places to predict, and what belongs there
-    std::vector<int32_t> continuation = {};        // of a causal model
+    std::vector<int32_t> rows = {}, targets = {};  // masked model: the places to predict, and the ids that belong there
+    std::vector<int32_t> continuation = {};        // causal model: the ids that it writes
   };
 
   void add_masked(const MaskedInput& input);
   void add_prompt(const MaskedInput& input);
-  std::vector<int32_t> predictions() const;  // for all rows of all excerpts
+  std::vector<int32_t> predictions() const;  // predictions for all rows of all excerpts
   std::vector<ValidationSample> filled() const;
   std::vector<ValidationSample> continued() const;
 
@@ -71,9 +71,9 @@ class LanguageSamples {
 
 using Ids = std::vector<int32_t>;
 
-constexpr size_t kLanguageSamples = 4;  // in each entry of metrics.jsonl
+constexpr size_t kLanguageSamples = 4;  // number in each entry of metrics.jsonl
 
-constexpr int kLeastRows = 8;  // of a sample, if there is one: shorter ones show little
+constexpr int kLeastRows = 8;  // least length of a sample: shorter ones show little
 
 constexpr size_t kMaskedTokens = 64, kPromptTokens = 20, kContinuedTokens = 20;
 
@@ -214,7 +214,7 @@ class LanguageValidation final : public Validation {
     std::vector<uint32_t> indices;
   };
   struct Sums {
-    std::vector<double> nll, correct, tokens;  // of each chunk
+    std::vector<double> nll, correct, tokens;  // sums of each chunk
   };
 
   void add_chunks(const LanguageValidationSet& set, const LanguageOptions& options);

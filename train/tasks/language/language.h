@@ -5,7 +5,7 @@
 
 #include "gyre/models/config/config.h"
 #include "gyre/train/parallel/communicator.h"
-#include "gyre/train/replay.h"
+#include "gyre/train/step.h"
 #include "gyre/train/tasks/language/language_options.h"
 
 namespace gyre {

@@ -14,8 +14,8 @@
 #include "gyre/core/option_values.h"
 #include "gyre/train/optim/schedule.h"
 #include "gyre/train/options.h"
-#include "gyre/train/tasks/require_positions.h"
-#include "gyre/train/training_data.h"
+#include "gyre/train/task.h"
+#include "gyre/train/tasks/initial_weights.h"
 
 namespace gyre {
 namespace {

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "gyre/core/io/file.h"
+#include "gyre/core/io/json.h"
 #include "gyre/models/sequence_classifier.h"
 #include "gyre/train/tasks/predictions.h"
 
@@ -27,5 +29,20 @@ struct MatchObjective {
 // Computes a metric: accuracy, the share of triplets in which the nearer pair has the larger score, with ties as
 // errors; or one of the losses, per term. Throws a UsageError for any other name.
 double match_score(std::string_view metric, const Predictions& predictions, const MatchObjective& objective);
+
+// run/task.json of text matching, which the evaluation needs in addition to the model:
+//   {"task": "match", "loss": "cross-entropy", "margin": 1.0, "max_length": 1024}
+struct MatchTask {
+  MatchObjective objective;
+  int max_length = 0;  // pairs are truncated to this number of ids
+
+  Json to_json() const;
+};
+
+// True if run/task.json exists and is that of text matching.
+bool is_match_task(const Path& run);
+
+// Reads run/task.json. Throws an Error that names the file if it is invalid or belongs to another task.
+MatchTask read_match_task(const Path& run);
 
 }  // namespace gyre

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/io/json.h"
-#include "tools/page/run/run_samples.h"
 
 using namespace gyre;
 

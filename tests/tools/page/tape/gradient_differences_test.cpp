@@ -1,10 +1,8 @@
-#include "tools/page/tape/gradient_differences.h"
-
 #include <doctest/doctest.h>
 
 #include <memory>
 
-#include "tools/page/tape/step_costs.h"
+#include "tools/page/tape/step_data.h"
 
 using namespace gyre;
 

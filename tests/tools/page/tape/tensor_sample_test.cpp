@@ -1,11 +1,10 @@
-#include "tools/page/tape/tensor_sample.h"
-
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "gyre/core/io/json.h"
+#include "tools/page/tape/step_recorder.h"
 
 using namespace gyre;
 

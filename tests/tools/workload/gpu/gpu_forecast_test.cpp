@@ -5,8 +5,8 @@
 
 #include "gyre/core/host_copy.h"
 #include "gyre/core/virtual_gpu/virtual_gpu.h"
-#include "tools/workload/gpu/gpu_plan.h"
-#include "tools/workload/plan_load.h"
+#include "tools/workload/gpu_plan.h"
+#include "tools/workload/plan.h"
 
 namespace gyre {
 namespace {

@@ -1,7 +1,5 @@
 // Intervals and p-values compared with sacreBLEU, and random numbers compared with NumPy: golden/translation.json and
 // golden/wmt17.json.
-#include "gyre/train/metrics/significance/resampling.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -9,7 +7,7 @@
 #include "gyre/core/error.h"
 #include "gyre/train/metrics/bleu.h"
 #include "gyre/train/metrics/chrf.h"
-#include "gyre/train/metrics/significance/numpy_random.h"
+#include "gyre/train/metrics/significance.h"
 #include "gyre/train/metrics/ter.h"
 #include "tests/train/metrics/golden.h"
 

@@ -1,5 +1,32 @@
-// The current step: formula, operands, gradients, and what becomes final or free.
+// The panel of the current step, and the walk from step to step.
 'use strict';
+
+// Tensors that an op computes on the way and does not store, with their titles. Others of node.computed are for the
+// arithmetic alone.
+const OWN_HEADS = 'of the first head of keys and values in the first segment';
+
+const COMPUTED_TITLES = {
+  'own q': `q, ${OWN_HEADS}`,
+  'own k': `k, ${OWN_HEADS}`,
+  'own v': `v, ${OWN_HEADS}`,
+  'S': 'S, the scores before softmax, of the first segment: rows are heads × queries, columns keys',
+  'P': 'P = softmax(S), of the first segment, before dropout: rows are heads × queries, columns keys',
+  'position scores': 'what the position terms add to the scores: rows are heads × queries, columns keys',
+  'keep': 'keep, the factors of dropout',
+  'logits': 'logits of the first rows',
+  'dlogits': 'dlogits of the first rows, the gradient of the logits',
+};
+
+function computedTensors(step, node) {
+  const isRotated = node.computed.some(({name}) => name === 'query angles');
+  return node.computed.filter(({name}) => COMPUTED_TITLES[name]).map(({name, value}) => {
+    const tensor = step.tensor(value), title = COMPUTED_TITLES[name];
+    tensor.masked = name === 'S';
+    return {name, tensor, title: isRotated && /^own [qk]$/.test(name) ? title.replace(',', ', rotated,') : title};
+  });
+}
+
+// The current step: formula, operands, gradients, and what becomes final or free.
 
 class Panel {
   // go(node) walks to the op of a node. buckets: null for a step of one rank.
@@ -151,4 +178,64 @@ class Panel {
     lines.push(...this.buckets?.lines(record) ?? []);
     return element('ul', {class: 'ends', ...(lines.length > 0 ? {} : {hidden: ''})}, ...lines);
   }
+}
+
+// The walk through forward and backward.
+
+class Walk {
+  // show(position) is called at each place.
+  constructor(step, show) {
+    Object.assign(this, {step, show, at: 0, byModule: false});
+  }
+
+  get position() {
+    return this.step.positions[this.at];
+  }
+
+  get last() {
+    return this.step.positions.length - 1;
+  }
+
+  // "backward 3 of 12"
+  get text() {
+    const {pass} = this.position, {forwards} = this.step;
+    const isForward = pass === 'forward';
+    return `${pass} ${this.at + 1 - (isForward ? 0 : forwards)} of ${isForward ? forwards : this.last + 1 - forwards}`;
+  }
+
+  go(at) {
+    this.at = Math.max(0, Math.min(this.last, at));
+    this.show(this.position);
+  }
+
+  // To the next op in the direction, or to the first one of the next module.
+  move(direction) {
+    let at = this.at + direction;
+    const {node, pass} = this.position;
+    const isSame = (i) => this.step.positions[i]?.node.module === node.module && this.step.positions[i]?.pass === pass;
+    while (this.byModule && isSame(at)) at += direction;
+    this.go(at);
+  }
+
+  goToNode(id) {
+    this.go(this.step.placeOf(id, this.position.pass));
+  }
+
+  // To the other pass of the same op.
+  turn() {
+    const {pass, node} = this.position;
+    this.go(this.step.placeOf(node.id, pass === 'forward' ? 'backward' : 'forward'));
+  }
+}
+
+// What the buttons of a walk do.
+function walkActions(walk) {
+  return {first: () => walk.go(0), previous: () => walk.move(-1), next: () => walk.move(1), turn: () => walk.turn()};
+}
+
+function updateButtons(walk, buttons) {
+  const isForward = walk.position.pass === 'forward';
+  buttons.turn.textContent = isForward ? 'to backward' : 'to forward';
+  buttons.previous.disabled = buttons.first.disabled = walk.at === 0;
+  buttons.next.disabled = walk.at === walk.last;
 }

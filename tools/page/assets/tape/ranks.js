@@ -20,7 +20,7 @@ class Ranks {
     this.end = Math.max(...ranks.map((rank) => rank.end));
     this.predictions = ranks.reduce((sum, rank) => sum + rank.predictions, 0);
     this.ofNode = new Map(parameters.map((parameter, number) => [parameter.node, number]));
-    this.places = new Map(); // of the step after which a gradient is final, by the node of the parameter
+    this.places = new Map(); // place of the step after which a gradient is final, by the node of the parameter
     step.steps.forEach((record, place) => record.final.forEach((node) => this.places.set(node, place)));
   }
 

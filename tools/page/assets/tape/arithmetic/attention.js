@@ -1,6 +1,88 @@
+// The sums behind softmax attention, linear attention and their rotations.
+'use strict';
+
+// Rotary position embedding: pairs of features of a head, and their rotation as sums of products.
+// Whether the pairs are (2i, 2i + 1), or (i, i + dims/2).
+function isInterleaved(node) {
+  return node.attributes.pairs !== 'half-split';
+}
+
+// The pair of a feature of a head, and whether it is the first of the two; null if it is not rotated.
+function rotatedPair(node, feature) {
+  const dims = attributeOf(node, 'rotary', 0);
+  if (feature >= dims) return null;
+  if (isInterleaved(node))
+    return {pair: Math.floor(feature / 2), isFirst: feature % 2 === 0, partner: feature ^ 1};
+  const isFirst = feature < dims / 2;
+  return {pair: isFirst ? feature : feature - dims / 2, isFirst, partner: feature + (isFirst ? 1 : -1) * dims / 2};
+}
+
+// The first and the second feature of a pair.
+function featuresOfPair(node, pair) {
+  const dims = attributeOf(node, 'rotary', 0);
+  return isInterleaved(node) ? [2 * pair, 2 * pair + 1] : [pair, pair + dims / 2];
+}
+
+// The rotated feature, or, turned back (the transpose), the gradient of the feature before the rotation, as a sum of
+// factors of features: [{feature, factor, name}].
+function turned(node, angles, row, feature, back) {
+  const pair = angles ? rotatedPair(node, feature) : null;
+  if (!pair) return [{feature, factor: 1, name: null}];
+  const m = attributeOf(node, 'magnitude', 1), angle = angles.at(row, pair.pair);
+  const isPositive = pair.isFirst === back, prefix = m === 1 ? '' : `${m} `;
+  return [
+    {feature, factor: m * Math.cos(angle), name: `${prefix}cos θ`},
+    {
+      feature: pair.partner,
+      factor: (isPositive ? m : -m) * Math.sin(angle),
+      name: `${isPositive ? '' : '−'}${prefix}sin θ`,
+    },
+  ];
+}
+
+// The pair of an element as arrows before and after the rotation. at(feature): the element before it.
+function turnOf(node, angles, row, feature, back, at) {
+  const pair = angles ? rotatedPair(node, feature) : null;
+  if (!pair) return undefined;
+  const features = featuresOfPair(node, pair.pair), before = features.map(at);
+  const after = features.map((own) => turned(node, angles, row, own, back).reduce(
+      (sum, part) => sum + part.factor * at(part.feature), 0));
+  const angle = angles.at(row, pair.pair);
+  return {pair: pair.pair, before, after, angle: back ? -angle : angle, back};
+}
+
+// An element of a rotated tensor, from the tensor before the rotation.
+function rotationExplanation(node, t, from, names, i, j, back) {
+  const heads = attributeOf(node, 'heads', 1), width = t.y.columns / heads, head = Math.floor(j / width);
+  const parts = turned(node, t.angles, i, j % width, back), at = (feature) => from?.at(i, head * width + feature);
+  const terms = parts.map(({feature, factor, name}) => {
+    const x = [`${names.from}[${i}, ${head * width + feature}]`, at(feature)];
+    return name === null ? product(x) : product([name, factor], x);
+  });
+  const rotation = parts.length === 1 ? names.from : back ? `the transpose of the rotation of ${names.from}` :
+                                                            `the rotation of ${names.from}`;
+  return explanation(`${names.to}[${i}, ${j}] = ${rotation}`, terms,
+                     {turn: turnOf(node, t.angles, i, j % width, back, at)});
+}
+
+const ROPE = {
+  output: (node, t, i, j) => rotationExplanation(node, t, t.x, {from: 'x', to: 'y'}, i, j, false),
+  x: (node, t, i, j) => rotationExplanation(node, t, t.dy, {from: 'dy', to: 'dx'}, i, j, true),
+  frequencies(node, t, _, pair) {
+    const heads = attributeOf(node, 'heads', 1), width = t.y.columns / heads, step = attributeOf(node, 'step', 1);
+    const [first, second] = featuresOfPair(node, pair);
+    const terms = range(t.y.rows).flatMap((i) => range(heads).flatMap((head) => {
+      const position = [`position[${i}]`, step * entry(t.positions, i)];
+      const [a, b] = [first, second].map((feature) => head * width + feature);
+      return [product(position, [`dy[${i}, ${b}]`, t.dy?.at(i, b)], [`y[${i}, ${a}]`, t.y.at(i, a)]),
+              product(['−1', -1], position, [`dy[${i}, ${a}]`, t.dy?.at(i, a)], [`y[${i}, ${b}]`, t.y.at(i, b)])];
+    }));
+    return explanation(`dfrequencies[${pair}] = Σ position (dy2 y1 − dy1 y2)`, terms);
+  },
+};
+
 // Softmax attention. The page has the numbers of the first segment, and queries, keys and values of the first head of
 // keys and values with the heads of queries that share it: the group.
-'use strict';
 
 function attentionShape(node, t) {
   const heads = attributeOf(node, 'heads', 1), keyHeads = attributeOf(node, 'key/value heads', heads);
@@ -159,4 +241,81 @@ const ATTENTION = {
   q: packedGradient('dq'),
   k: packedGradient('dk'),
   v: packedGradient('dv'),
+};
+
+// The ops of linear attention.
+
+// The columns of a head in a tensor with the columns of all heads.
+function columnsOfHead(node, tensor, head) {
+  const width = tensor.columns / attributeOf(node, 'heads', 1);
+  return range(width).map((f) => head * width + f);
+}
+
+function headOf(node, tensor, column) {
+  return Math.floor(column / (tensor.columns / attributeOf(node, 'heads', 1)));
+}
+
+function dot(a, i, b, j, columns) {
+  return columns.reduce((sum, k) => sum + (a?.at(i, k) ?? NaN) * (b?.at(j, k) ?? NaN), 0);
+}
+
+const HEAD_SOFTMAX = {
+  output(node, t, i, j) {
+    const columns = columnsOfHead(node, t.x, headOf(node, t.x, j));
+    const largest = Math.max(...columns.map((k) => t.x.at(i, k)));
+    const terms = columns.map((k) => product([`exp(x[${i}, ${k}] − max)`, Math.exp(t.x.at(i, k) - largest)]));
+    return explanation(`y[${i}, ${j}] = exp(x[${i}, ${j}] − max) / Σ exp(x[${i}, k] − max), over the head's columns k`,
+                       terms, {value: Math.exp(t.x.at(i, j) - largest) / sumOf(terms)});
+  },
+  x(node, t, i, j) {
+    const own = product([`y[${i}, ${j}]`, t.y.at(i, j)], [`dy[${i}, ${j}]`, t.dy?.at(i, j)]);
+    return explanation(`dx[${i}, ${j}] = y[${i}, ${j}] (dy[${i}, ${j}] − Σ y[${i}, k] dy[${i}, k])`, [
+      own, ...columnsOfHead(node, t.x, headOf(node, t.x, j)).map((k) => product(
+          [`−y[${i}, ${j}]`, -t.y.at(i, j)], [`y[${i}, ${k}]`, t.y.at(i, k)], [`dy[${i}, ${k}]`, t.dy?.at(i, k)])),
+    ]);
+  },
+};
+
+// The rows of the keys that a query reads; of the queries that read a key if isReversed. Null with several segments,
+// whose ends the page does not have.
+function scanRows(node, t, row, isReversed) {
+  if (attributeOf(node, 'segments', 0) !== 1) return null;
+  const reversed = {before: 'after', after: 'before', all: 'all'};
+  const direction = isReversed ? reversed[node.attributes.direction] : node.attributes.direction;
+  return range(t.y.rows).filter((n) => direction === 'all' || (direction === 'before' ? n <= row : n >= row));
+}
+
+// Without values, the output is the sum of the products of features, and v_n . dout_m is dout_m.
+function valueProduct(node, t, m, n, head) {
+  if (!t.v) return [`dout[${m}, ${head}]`, t.dy?.at(m, head)];
+  return [`(dout[${m}] · v[${n}])`, dot(t.dy, m, t.v, n, columnsOfHead(node, t.v, head))];
+}
+
+const LINEAR_ATTENTION_SCAN = {
+  output(node, t, m, c) {
+    const head = headOf(node, t.y, c), features = columnsOfHead(node, t.q, head);
+    const term = (n) => product([`(q[${m}] · k[${n}])`, dot(t.q, m, t.k, n, features)],
+                                ...(t.v ? [[`v[${n}, ${c}]`, t.v.at(n, c)]] : []));
+    const value = t.v ? ` v[n, ${c}]` : '';
+    return scanRows(node, t, m, false) &&
+        explanation(`out[${m}, ${c}] = Σ (q[${m}] · k[n])${value}`, scanRows(node, t, m, false).map(term));
+  },
+  q(node, t, m, f) {
+    const head = headOf(node, t.q, f);
+    return scanRows(node, t, m, false) && explanation(
+        `dq[${m}, ${f}] = Σ (dout[${m}] · v[n]) k[n, ${f}]`, scanRows(node, t, m, false).map(
+            (n) => product(valueProduct(node, t, m, n, head), [`k[${n}, ${f}]`, t.k.at(n, f)])));
+  },
+  k(node, t, n, f) {
+    const head = headOf(node, t.k, f);
+    return scanRows(node, t, n, true) && explanation(
+        `dk[${n}, ${f}] = Σ (dout[m] · v[${n}]) q[m, ${f}]`, scanRows(node, t, n, true).map(
+            (m) => product(valueProduct(node, t, m, n, head), [`q[${m}, ${f}]`, t.q.at(m, f)])));
+  },
+  v(node, t, n, c) {
+    const features = columnsOfHead(node, t.q, headOf(node, t.v, c)), dout = (m) => [`dout[${m}, ${c}]`, t.dy?.at(m, c)];
+    return scanRows(node, t, n, true) && explanation(
+        `dv[${n}, ${c}] = Σ (q[m] · k[${n}]) dout[m, ${c}]`, scanRows(node, t, n, true).map(
+            (m) => product([`(q[${m}] · k[${n}])`, dot(t.q, m, t.k, n, features)], dout(m))));
+  },
 };
