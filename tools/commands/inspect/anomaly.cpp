@@ -13,6 +13,9 @@
 #include "tools/program.h"
 
 namespace gyre {
+
+void add_train_commands(Program& program);  // tools/commands/train.cpp
+
 namespace {
 
 struct InspectAnomalyArgs {
