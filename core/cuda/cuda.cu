@@ -49,8 +49,6 @@ void cuda_copy(void* to, Device to_device, const void* from, Device from_device,
   if (!to_gpu || !from_gpu) context.synchronize();
 }
 
-void cuda_bind_thread(int index) { cuda::Context::of(index); }
-
 void cuda_synchronize(int index) { cuda::Context::of(index).synchronize(); }
 
 MemoryStats cuda_memory_stats(int index) { return cuda::Context::of(index).memory_stats(); }

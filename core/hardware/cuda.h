@@ -30,8 +30,6 @@ Kernels& cuda_kernels(int index);
 std::shared_ptr<void> cuda_allocate(int index, size_t bytes);
 void cuda_zero(int index, void* data, size_t bytes);
 void cuda_copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes);
-// Makes the GPU the current one of the calling thread, for libraries that move GPU memory on threads of this program.
-void cuda_bind_thread(int index);
 void cuda_synchronize(int index);  // waits for all queued work; throws its errors
 MemoryStats cuda_memory_stats(int index);
 

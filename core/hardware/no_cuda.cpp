@@ -18,7 +18,6 @@ std::shared_ptr<void> cuda_allocate(int, size_t) { refuse(); }
 void cuda_zero(int, void*, size_t) { refuse(); }
 void cuda_copy(void*, Device, const void*, Device, size_t) { refuse(); }
 std::unique_ptr<CudaReadback> cuda_read_back(int, const void*, size_t) { refuse(); }
-void cuda_bind_thread(int) { refuse(); }
 void cuda_synchronize(int) { refuse(); }
 MemoryStats cuda_memory_stats(int) { refuse(); }
 double measure_cuda_products(int, Precision) { refuse(); }

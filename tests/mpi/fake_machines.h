@@ -40,7 +40,6 @@ class FakeMachines final : public Communicator {
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
   int local_rank() const override { return machines_.index_of(rank()); }
-  bool takes_gpu_memory() const override { return false; }
   int cores() const override { return inner_.cores(); }
   Machines machines() const override { return machines_; }
   std::string name() const override { return inner_.name(); }
@@ -75,7 +74,6 @@ class FakeMachines final : public Communicator {
       inner_.progress();
     });
   }
-  void prepare_progress_thread(std::function<void()> f) override { inner_.prepare_progress_thread(std::move(f)); }
   void finish() override {
     for (bool done = false; !done;) {
       progress();

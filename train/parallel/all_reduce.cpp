@@ -388,9 +388,7 @@ std::shared_ptr<GpuCollectives> connect_gpus(Communicator& ranks, Device device,
     if (usable == 1) {
       spdlog::info("gradients go from GPU to GPU by NCCL");
     } else {
-      spdlog::warn("gradients go {}, which is slow: {}",
-                   mpi_adds_on_gpus(ranks, options) ? "from GPU to GPU by MPI" : "through the memory of the CPU",
-                   obstacle);
+      spdlog::warn("gradients go through the memory of the CPU, which is slow: {}", obstacle);
     }
   }
   if (usable == 0) return nullptr;
@@ -420,25 +418,7 @@ class NoAllReduce final : public AsyncAllReduce {
   void finish() override {}
 };
 
-// For GPUs that NCCL does not support, with a GPU-aware MPI: sums in place in GPU memory.
-class MpiAllReduce final : public AsyncAllReduce {
- public:
-  MpiAllReduce(Communicator& ranks, int gpu) : ranks_(ranks) {
-    ranks.prepare_progress_thread([gpu] { cuda_bind_thread(gpu); });
-  }
-  void start(const std::vector<Tensor>& parts, int /*owner*/) override {
-    const Tensor& values = parts.back();
-    cuda_synchronize(values.device().index);  // MPI does not wait for CUDA streams
-    ranks_.start_all_reduce({values.data<float>(), size_t(values.size())}, [] {});
-  }
-  void progress() override { ranks_.progress(); }
-  void finish() override { ranks_.finish(); }
-
- private:
-  Communicator& ranks_;
-};
-
-// For GPUs with an MPI that is not GPU-aware: sums a copy on the CPU and copies the sum back.
+// For GPUs that NCCL does not support: sums a copy on the CPU and copies the sum back.
 class StagedAllReduce final : public AsyncAllReduce {
  public:
   explicit StagedAllReduce(Communicator& ranks) : ranks_(ranks) {}
@@ -466,7 +446,6 @@ std::unique_ptr<AsyncAllReduce> make_async_all_reduce(Communicator& ranks, Kerne
   if (ranks.size() == 1) return std::make_unique<NoAllReduce>();
   if (gpus) return make_gpu_all_reduce(gpus, ranks.rank(), ranks.size(), options);
   if (kernels.device() == Device{} || !options.is_all_reduce()) return make_reduce_scatter(ranks, options);
-  if (mpi_adds_on_gpus(ranks, options)) return std::make_unique<MpiAllReduce>(ranks, kernels.device().index);
   return std::make_unique<StagedAllReduce>(ranks);
 }
 

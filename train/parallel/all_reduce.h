@@ -1,7 +1,7 @@
 // Asynchronous sums of gradient ranges over the ranks. Every rank gets the same bits. Gradients in CPU memory are
 // summed by a reduce-scatter and an all-gather (below), in shared memory between the ranks of
 // a machine. They keep both directions of every link busy: MPI_Iallreduce of Open MPI takes up to three times as long
-// (tools/docs/results.md). Gradients on GPUs are summed through NCCL, else by a GPU-aware MPI, else through a copy on
+// (tools/docs/results.md). Gradients on GPUs are summed through NCCL, else through a copy on
 // the CPU. The reduce-scatter on the CPU is also used for GPUs in deterministic mode, and, without NCCL, for bf16
 // gradients and sharded sums.
 #pragma once
@@ -43,11 +43,6 @@ struct AllReduceOptions {
 
 // Parses a value of --gradient-dtype: "fp32" or "bf16".
 inline DType parse_comm_dtype(std::string_view name) { return name == "bf16" ? DType::bf16 : DType::f32; }
-
-// Whether MPI adds the gradients of GPUs in GPU memory if NCCL does not.
-inline bool mpi_adds_on_gpus(const Communicator& ranks, const AllReduceOptions& options) {
-  return options.is_all_reduce() && ranks.takes_gpu_memory();
-}
 
 // Collective. Returns the fastest implementation that all ranks support. Keeps references. `kernels`: of the device of
 // this rank's gradients. `gpus`: from connect_gpus(), null without NCCL.

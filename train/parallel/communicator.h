@@ -74,8 +74,8 @@ class RankError : public Error {
 };
 
 // Communication between the ranks of a job: a single process without MPI (SelfCommunicator) or many ranks over MPI
-// (MpiCommunicator), with the same calls. All methods from barrier() on, except with_callbacks_paused(), progress(),
-// prepare_progress_thread() and abort(), are collective: every rank calls them in the same order, from the thread that
+// (MpiCommunicator), with the same calls. All methods from barrier() on, except with_callbacks_paused(), progress()
+// and abort(), are collective: every rank calls them in the same order, from the thread that
 // created the communicator. A failed call throws an Error that names the call and the rank. A wait longer than the
 // watchdog timeout throws an Error that names the ranks that have not arrived.
 class Communicator {
@@ -84,7 +84,6 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual int local_rank() const = 0;                   // index of this rank among those on this node
-  virtual bool takes_gpu_memory() const = 0;            // whether start_all_reduce() accepts GPU memory
   virtual int cores() const = 0;                        // cores for this rank (core/hardware/cores.h)
   virtual std::string core_note() const { return ""; }  // describe_idle_cores() of the ranks of this machine
   virtual Machines machines() const = 0;
@@ -140,8 +139,6 @@ class Communicator {
   virtual void with_callbacks_paused(const std::function<void()>& f) = 0;
   // Advances the started collectives. MpiCommunicator also has a progress thread that does so between calls.
   virtual void progress() = 0;
-  // Calls `f` on the progress thread, if there is one, before it advances a collective that is started later.
-  virtual void prepare_progress_thread(std::function<void()> f) = 0;
   // Waits for all started collectives, including those that callbacks start.
   virtual void finish() = 0;
 
@@ -157,7 +154,6 @@ class SelfCommunicator final : public Communicator {
   int rank() const override { return 0; }
   int size() const override { return 1; }
   int local_rank() const override { return 0; }
-  bool takes_gpu_memory() const override { return true; }
   int cores() const override { return share_of_cores({cores_of_process()}, 0); }
   std::string core_note() const override;
   Machines machines() const override { return Machines({0}); }
@@ -178,7 +174,6 @@ class SelfCommunicator final : public Communicator {
   void start_shared(Lane, std::unique_ptr<WindowTask>, Callback) override;
   void with_callbacks_paused(const std::function<void()>& f) override { f(); }
   void progress() override {}
-  void prepare_progress_thread(std::function<void()>) override {}
   void finish() override {}
   void abort(int) noexcept override {}
 };

@@ -39,7 +39,6 @@ class TracedCommunicator final : public Communicator {
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
   int local_rank() const override { return inner_.local_rank(); }
-  bool takes_gpu_memory() const override { return inner_.takes_gpu_memory(); }
   int cores() const override { return inner_.cores(); }
   Machines machines() const override { return inner_.machines(); }
   std::string name() const override { return inner_.name(); }
@@ -59,7 +58,6 @@ class TracedCommunicator final : public Communicator {
   void start_shared(Lane lane, std::unique_ptr<WindowTask> task, Callback callback) override;
   void with_callbacks_paused(const std::function<void()>& f) override { inner_.with_callbacks_paused(f); }
   void progress() override { inner_.progress(); }
-  void prepare_progress_thread(std::function<void()> f) override { inner_.prepare_progress_thread(std::move(f)); }
   void finish() override;
   void abort(int status) noexcept override { inner_.abort(status); }
 

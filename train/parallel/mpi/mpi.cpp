@@ -1,6 +1,5 @@
 #include "gyre/train/parallel/mpi/mpi.h"
 
-#include <dlfcn.h>
 #include <sched.h>
 #include <spdlog/spdlog.h>
 
@@ -44,7 +43,6 @@ class MpiCommunicator final : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   int local_rank() const override { return local_rank_; }
-  bool takes_gpu_memory() const override;
   int cores() const override { return cores_; }
   std::string core_note() const override { return core_note_; }
   Machines machines() const override { return machines_; }
@@ -65,7 +63,6 @@ class MpiCommunicator final : public Communicator {
   void start_shared(Lane lane, std::unique_ptr<WindowTask> task, Callback callback) override;
   void with_callbacks_paused(const std::function<void()>& f) override;
   void progress() override;
-  void prepare_progress_thread(std::function<void()> f) override;
   void finish() override;
   void abort(int status) noexcept override;
 
@@ -111,13 +108,12 @@ class MpiCommunicator final : public Communicator {
   std::atomic<uint64_t> waits_{0};
   std::atomic<bool> waiting_{false};
 
-  std::recursive_timed_mutex mpi_;  // guards all MPI calls and the six members below
+  std::recursive_timed_mutex mpi_;  // guards all MPI calls and the five members below
   std::array<Channel, kKinds> channels_;
   SharedMemory shared_;
   uint64_t moves_ = 0;  // how often advance() has found something to do
   std::unique_ptr<MpiWatchdog> watchdog_;
-  std::exception_ptr failure_;         // exception of a callback or of MPI on the progress thread
-  std::function<void()> preparation_;  // work that the progress thread does once
+  std::exception_ptr failure_;  // exception of a callback or of MPI on the progress thread
 
   std::mutex sleep_;
   std::condition_variable wake_;
@@ -246,13 +242,6 @@ MpiCommunicator::~MpiCommunicator() {
 std::string MpiCommunicator::name() const {
   const std::string library = mpi_library();
   return concat("MPI, ", size_, " ranks, ", node_ranks_, " on this node (", library.substr(0, library.find(',')), ")");
-}
-
-// MPIX_Query_cuda_support is an extension of Open MPI and its derivatives. It is looked up by name because other MPI
-// headers do not declare it.
-bool MpiCommunicator::takes_gpu_memory() const {
-  auto* const query = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
-  return query && query() == 1;
 }
 
 template <class Call>
@@ -447,11 +436,6 @@ void MpiCommunicator::progress() {
   if (lock.owns_lock()) advance();
 }
 
-void MpiCommunicator::prepare_progress_thread(std::function<void()> f) {
-  const Lock lock(mpi_);
-  preparation_ = std::move(f);
-}
-
 void MpiCommunicator::finish() {
   wait("exchange of gradients", [&] { return !advance(); });
 }
@@ -473,7 +457,6 @@ void MpiCommunicator::run_progress_thread() {
     const Lock lock(mpi_);
     if (failure_) continue;
     try {
-      if (const auto prepare = std::exchange(preparation_, {})) prepare();
       const bool was_busy = std::exchange(busy, advance());
       if (!was_busy || std::exchange(moves, moves_) != moves_) since = Stopwatch();
       watchdog_->reply({waits_, waiting_, rank_status().now()});
