@@ -30,6 +30,13 @@ std::string enum_choices() {
   return all;
 }
 
+template <class E>
+std::vector<E> enum_values() {
+  std::vector<E> all;
+  for (const auto& [v, name] : kEnumNames<E>) all.push_back(v);
+  return all;
+}
+
 // The value with the name `text`. Throws Error if there is none; `field` is the option in the message.
 template <class E>
 E parse_enum(std::string_view field, std::string_view text) {

@@ -9,9 +9,11 @@
 #include <functional>
 #include <initializer_list>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -63,6 +65,15 @@ OptionValue switch_value(std::function<void()> set);
 // A field for one of these words.
 OptionValue one_of(std::string* field, std::vector<std::string> choices);
 
+// A field for some values of an enum.
+template <class E>
+requires std::is_enum_v<E> OptionValue one_of(E* field, const std::vector<std::type_identity_t<E>>& values);
+
+// Likewise, for a field that may be empty. `otherwise`: the word that empties it, to leave the choice to the program.
+template <class E>
+OptionValue one_of(std::optional<E>* field, const std::string& otherwise,
+                   const std::vector<std::type_identity_t<E>>& values = enum_values<E>());
+
 // The numbers that an option accepts, with the words for them in messages.
 struct Bounds {
   std::string expected;
@@ -85,6 +96,14 @@ Bounds finite_at_least(double minimum);
 Bounds positive();
 Bounds fraction();  // for rates such as decay and dropout: at least 0 and below 1
 
+// What a name of an option means in another program, if that is something else.
+struct OtherMeaning {
+  std::vector<std::string> names;  // without dashes; those that are not noted may have a value: "cpu-threads 0"
+  std::string program;
+  std::string there, here;  // the meaning in the other program and in Gyre
+  bool is_noted = true;     // whether the log begins with a note if the option is given by one of the names
+};
+
 struct OptionDetails {
   std::optional<Bounds> bounds = {};
   // The reason why nothing reads the option with the present values of the others; empty if something does. To give the
@@ -98,6 +117,11 @@ struct OptionDetails {
   bool required = false;
   bool saved = true;           // whether the option belongs to the run and not to one call
   bool applies_first = false;  // a preset: other options override what it sets, wherever they are given
+  // Names of other programs, which are not read, but suggested in every command that has an option of this name; then
+  // those that mean a value of the option, by the value: {"10%", {"warmup-ratio"}}.
+  std::vector<std::string> also_called = {};
+  std::map<std::string, std::vector<std::string>> values_called = {};
+  std::vector<OtherMeaning> elsewhere = {};
 };
 
 struct Option : OptionDetails {
@@ -168,6 +192,36 @@ class OptionList {
   std::vector<Entry> entries_;
   std::string group_;
 };
+
+template <class E>
+requires std::is_enum_v<E> OptionValue one_of(E* field, const std::vector<std::type_identity_t<E>>& values) {
+  OptionValue value(field);
+  value.choices.clear();
+  for (const E one : values) value.choices.emplace_back(enum_name(one));
+  value.read = [field, choices = value.choices](const OptionValue::Words& words) {
+    *field = parse_enum<E>("", chosen_word(words.back(), choices));
+  };
+  return value;
+}
+
+template <class E>
+OptionValue one_of(std::optional<E>* field, const std::string& otherwise,
+                   const std::vector<std::type_identity_t<E>>& values) {
+  OptionValue::Words choices;
+  for (const E one : values) choices.emplace_back(enum_name(one));
+  if (!otherwise.empty()) choices.push_back(otherwise);
+  const auto text = [field, otherwise] { return *field ? std::string(enum_name(**field)) : otherwise; };
+  OptionValue value(
+      1, 1,
+      [field, otherwise, choices](const OptionValue::Words& words) {
+        const std::string word = chosen_word(words.back(), choices);
+        field->reset();
+        if (word != otherwise) *field = parse_enum<E>("", word);
+      },
+      [text] { return text().empty() ? "" : toml_string(text()); }, text);
+  value.choices = choices;
+  return value;
+}
 
 template <class T>
 OptionValue::OptionValue(T* field)

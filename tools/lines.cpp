@@ -15,10 +15,10 @@ namespace gyre {
 bool is_standard(const Path& path) { return path.empty() || path == "-"; }
 
 void BadLineChoice::add_row(OptionTable& table, const std::string& what) {
-  table.add_choice("--on-bad-line", word, {"error", "skip"},
-                   concat("handling of lines that are ", what,
-                          "; skip: write a blank line as the result, and say at the end which lines were skipped; "
-                          "error: end, after the results of the lines before"));
+  table.add({"--on-bad-line", one_of(&policy, {OnBadLine::error, OnBadLine::skip}), "",
+             concat("handling of lines that are ", what,
+                    "; skip: write a blank line as the result, and say at the end which lines were skipped; "
+                    "error: end, after the results of the lines before")});
 }
 
 InputLines::InputLines(const Path& path, OnBadLine policy)

@@ -23,11 +23,10 @@ bool is_standard(const Path& path);
 
 // --on-bad-line of the commands that write a result for each line.
 struct BadLineChoice {
-  std::string word = "skip";
+  OnBadLine policy = OnBadLine::skip;
 
   // `what` names the fault of a line, as in "too long".
   void add_row(OptionTable& table, const std::string& what);
-  OnBadLine policy() const { return parse_on_bad_line(word); }
 };
 
 // Reads the lines of a file or of standard input, which must be UTF-8, without line ends (LF or CRLF) and without a

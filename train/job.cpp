@@ -42,7 +42,7 @@ int number_of_micro_batches(const ParallelOptions& parallel, const ReplayOptions
 JobContext open_job_context(const DeviceOptions& device, Communicator& ranks, int micro_batches) {
   Kernels& kernels = kernels_on(parse_device(device.name, ranks.local_rank()));
   set_threads(choose_threads(device.threads, ranks.cores()).threads);
-  return {ranks, kernels, parse_precision(device.precision, kernels), micro_batches};
+  return {ranks, kernels, precision_on(kernels, device.precision), micro_batches};
 }
 
 ReducerOptions reducer_options(const TrainOptions& options, const JobContext& context, const Parameters& parameters) {
@@ -51,7 +51,7 @@ ReducerOptions reducer_options(const TrainOptions& options, const JobContext& co
   return {.bucket_mb = parallel.bucket_mb_on(context.kernels.device()),
           .micro_batches = context.micro_batches,
           .deterministic = parallel.deterministic,
-          .comm_dtype = parse_comm_dtype(parallel.gradient_dtype),
+          .comm_dtype = dtype_of(parallel.gradient_dtype),
           .shared_memory = parallel.shared_memory,
           .sharded = sharded,
           .shards_gradients = parallel.zero == 2,
@@ -157,7 +157,8 @@ void log_job(const std::vector<std::string>& notes, const std::string& thread_li
     return;
   }
   spdlog::info("data: {}, {} per epoch", parts.data->describe(), counted(parts.data->batches(), "update"));
-  const std::string unit = batch.unit == "sentences" ? parts.data->item() : batch.unit + " token";
+  const std::string unit =
+      batch.unit == BatchUnit::sentences ? parts.data->item() : concat(enum_name(batch.unit), " token");
   spdlog::info("batch: {} in {}", counted(batch.size, unit), parts_of_batch);
 }
 

@@ -14,27 +14,39 @@ using Words = OptionValue::Words;
 void declare_data(OptionList& list, DataOptions& data, BatchingOptions& batch) {
   list.group("Data");
   // Other lines make other training data, which the checkpoint is compared with.
-  list.add(OnResume::same_bits, "--on-bad-line", one_of(&data.on_bad_line, {"default", "error", "skip"}),
+  list.add(OnResume::same_bits, "--on-bad-line", &data.on_bad_line,
            "handling of bad lines; default: error for invalid UTF-8 and unequal line counts, skip for empty and "
-           "overlong lines");
+           "overlong lines",
+           OptionDetails{.values_called = {{"skip", {"skip-invalid-size-inputs-valid-test"}}}});
   list.add(OnResume::other_data, "--shuffle", &batch.shuffle,
            "shuffle the sentences in every epoch, or keep their order");
 }
 
 void declare_batches(OptionList& list, BatchingOptions& batch, ParallelOptions& parallel, const TaskWords& words) {
   list.group("Batches");
-  list.add(OnResume::other_data, "--mini-batch-words,--max-tokens", &batch.size, "TOKENS",
-           "size of the global batch, over all ranks and accumulation steps, in the unit of --batch-unit",
-           {.bounds = at_least(1)});
-  list.add(OnResume::other_data, "--batch-unit", one_of(&batch.unit, words.batch_units), words.batch_unit_help);
-  list.add_shorthand("--mini-batch,--batch-size",
-                     {1, 1,
-                      [&batch](const Words& words) {
-                        batch.size = parsed<uint64_t>(words.back());
-                        batch.unit = "sentences";
-                      }},
-                     "SENTENCES", "sentences per global batch: short for --mini-batch-words N --batch-unit sentences",
-                     {.shorthand_of = "mini-batch-words"});
+  list.add(
+      OnResume::other_data, "--mini-batch-words,--max-tokens", &batch.size, "TOKENS",
+      "size of the global batch, over all ranks and accumulation steps, in the unit of --batch-unit",
+      {.bounds = at_least(1),
+       .also_called = {"mini-batch-fit", "workspace"},
+       .elsewhere = {{{"max-tokens"},
+                      "fairseq",
+                      "the batch of each GPU, counted by the longer side with padding",
+                      "the global batch, in the unit of --batch-unit"},
+                     {{"mini-batch-words"}, "Marian", "source words", "tokens, in the unit of --batch-unit", false}}});
+  list.add(OnResume::other_data, "--batch-unit", one_of(&batch.unit, words.batch_units), words.batch_unit_help,
+           OptionDetails{.also_called = {"batch-type"}});
+  list.add_shorthand(
+      "--mini-batch,--batch-size",
+      {1, 1,
+       [&batch](const Words& words) {
+         batch.size = parsed<uint64_t>(words.back());
+         batch.unit = BatchUnit::sentences;
+       }},
+      "SENTENCES", "sentences per global batch: short for --mini-batch-words N --batch-unit sentences",
+      {.shorthand_of = "mini-batch-words",
+       .also_called = {"per-device-train-batch-size", "train-batch-size", "global-batch-size", "batch", "bsz"},
+       .elsewhere = {{{"batch-size"}, "fairseq", "the batch of each GPU", "the global batch"}}});
   list.add(OnResume::other_data, "--maxi-batch", &batch.maxi_batch, "BATCHES",
            "number of batches that are sorted by length together", {.bounds = at_least(1)});
   parallel.declare_micro_batches(list);
@@ -54,20 +66,26 @@ double minutes_in(const std::string& text) {
 void declare_stopping(OptionList& list, StopOptions& stop) {
   list.add(OnResume::same_bits, "--after,-a,--max-update,--after-batches", &stop.after, "PERIOD",
            "end of training: 100K (updates), 20e (epochs), 1Gt (target tokens); 0: only early stopping or the time "
-           "limit ends the run");
+           "limit ends the run",
+           {.also_called = {"max-steps", "max-iters", "train-iters", "train-steps", "steps", "num-steps", "total-steps",
+                            "num-train-steps", "max-train-steps", "num-iterations", "iterations", "exit-interval",
+                            "train-samples", "train.max-steps"},
+            .values_called = {{"1Gt", {"train.max-tokens", "total-tokens", "train-tokens"}}}});
   list.add_shorthand("--after-epochs,--max-epoch",
                      {1, 1,
                       [&stop](const Words& words) {
                         stop.after = {parsed<uint64_t>(words.back()), Period::Unit::epochs};
                       }},
-                     "EPOCHS", "same as --after with the unit e");
+                     "EPOCHS", "same as --after with the unit e",
+                     {.also_called = {"num-train-epochs", "epochs", "num-epochs", "n-epochs", "max-epochs"}});
   list.add(OnResume::same_bits, "--stop-after-minutes",
            {1, 1, [&stop](const Words& words) { stop.minutes = minutes_in(words.back()); },
             [&stop] { return toml_value(stop.minutes); }, [&stop] { return option_text(stop.minutes); }},
-           "MINUTES", "save and stop after this much training time, summed over all jobs of the run; also 150s, 2h");
+           "MINUTES", "save and stop after this much training time, summed over all jobs of the run; also 150s, 2h",
+           {.also_called = {"stop-time-hours", "exit-duration-in-mins", "max-time"}});
   list.add(OnResume::same_bits, "--patience,--early-stopping", &stop.early_stopping, "VALIDATIONS",
            "early stopping: end after this many validations without improvement of the first metric; 0: never",
-           {.bounds = at_least(0)});
+           {.bounds = at_least(0), .also_called = {"early-stopping-patience"}});
 }
 
 OptionValue period_above_0(Period* period) {
@@ -81,18 +99,31 @@ Bounds above_0() { return {.expected = "a period above 0", .minimum = 1}; }
 void declare_periods(OptionList& list, TrainOptions& o, const TaskWords& words) {
   list.add(OnResume::same_bits, "--disp-freq,--log-interval", period_above_0(&o.log.every), "PERIOD",
            "interval between training entries in metrics.jsonl and TensorBoard, each with a progress line in the log",
-           {.bounds = above_0()});
+           {.bounds = above_0(),
+            .also_called = {"logging-steps", "log-freq", "log-every", "report-every", "log-every-n-steps",
+                            "train.log-interval"}});
   list.add(OnResume::same_bits, "--disp-seconds", &o.log.seconds, "SECONDS",
            "also log progress by time: after the first update, then at intervals that grow up to this; 0: never",
            {.bounds = finite_at_least(0)});
   list.add(OnResume::same_bits, "--save-freq,--save-interval-updates", period_above_0(&o.checkpoint.every), "PERIOD",
-           "interval between checkpoints", {.bounds = above_0()});
+           "interval between checkpoints",
+           {.bounds = above_0(),
+            .also_called = {"save-steps", "save-every", "save-checkpoint-steps", "checkpoint-interval", "save-interval",
+                            "always-save-checkpoint", "no-epoch-checkpoints", "save-strategy", "checkpoint.interval",
+                            "checkpoint.enable", "train.save-interval"}});
   list.add(OnResume::same_bits, "--valid-freq,--validate-interval-updates", &o.validation.every, "PERIOD",
-           "interval between validations");
+           "interval between validations",
+           {.also_called = {"eval-steps", "eval-interval", "eval-every", "valid-steps", "val-check-interval",
+                            "eval-strategy", "evaluation-strategy", "eval.interval", "validation.freq"},
+            .values_called = {{"1e", {"validate-interval"}}}});
   // A validation by other metrics has other best values (ValidationBasis).
   list.add(OnResume::same_bits, "--valid-metrics", &o.validation.metrics, "NAME...",
            joined(words.valid_metrics) + "; the first one selects the best checkpoint and controls early stopping",
-           {.completions = words.valid_metrics});
+           {.completions = words.valid_metrics,
+            .also_called = {"best-checkpoint-metric", "early-stopping-on", "metric-for-best-model"},
+            .values_called = {{"bleu", {"eval-bleu", "eval-bleu-args", "eval-bleu-detok", "predict-with-generate"}}},
+            .elsewhere = {{{"valid-metrics cross-entropy"}, "Marian", "per sentence", "per token, in nats", false},
+                          {{"valid-metrics cross-entropy"}, "fairseq", "in bits", "per token, in nats", false}}});
   for (const char* name : {"patience", "valid-freq", "valid-metrics"})
     list.at(name).unused = [&o] { return o.has_validation_data() ? "" : "there is no validation data"; };
 }
@@ -100,17 +131,24 @@ void declare_periods(OptionList& list, TrainOptions& o, const TaskWords& words) 
 void declare_start(OptionList& list, StartOptions& start) {
   list.group("Run");
   list.add(OnResume::same_bits, "--model,-m,--save-dir", &start.directory, "DIRECTORY",
-           "run directory; training resumes a run that it contains", {.required = true});
+           "run directory; training resumes a run that it contains",
+           {.required = true, .elsewhere = {{{"model"}, "Marian", "a file", "the run directory", false}}});
   list.add(OnResume::same_bits, "--auto-resume,!--no-auto-resume", &start.auto_resume,
            "resume the run in the directory, or start a new one; if off, the directory must not contain a run",
            {.saved = false});
   list.add(OnResume::same_bits, "--overwrite", &start.overwrite, "delete the run in the directory and start a new one",
-           {.saved = false});
+           {.saved = false,
+            .also_called = {"overwrite-output-dir", "no-reload"},
+            .elsewhere = {{{"overwrite"},
+                           "Marian",
+                           "each save replaces the single model file",
+                           "the run in the directory is deleted and a new one starts"}}});
 }
 
 void declare_saving(OptionList& list, SavingOptions& saving) {
   list.add(OnResume::same_bits, "--keep-last,--keep-interval-updates", &saving.keep_last, "CHECKPOINTS",
-           "number of recent checkpoints to keep, in addition to the best; 0: all", {.bounds = at_least(0)});
+           "number of recent checkpoints to keep, in addition to the best; 0: all",
+           {.bounds = at_least(0), .also_called = {"save-total-limit", "keep-last-epochs", "keep-latest-k"}});
   list.add(OnResume::same_bits, "--keep-every,--keep-interval-updates-pattern", &saving.keep_every, "UPDATES",
            "keep every checkpoint whose number of updates is a multiple of this; 0: none");
   list.add(OnResume::same_bits, "--save-in-background,!--no-save-in-background", &saving.in_background,
@@ -135,16 +173,28 @@ void declare_device(OptionList& list, DeviceOptions& device) {
   // The kernels of the device are compared with those of the checkpoint.
   list.add(OnResume::same_bits, "--device", &device.name, "DEVICE",
            "cpu; cuda: one GPU per rank, by its local rank on the machine; cuda:N: GPU number N",
-           {.completions = {"cpu", "cuda"}});
-  list.add(OnResume::other_bits, "--precision", one_of(&device.precision, precision_names()),
+           {.completions = {"cpu", "cuda"},
+            .values_called = {{"cuda", {"devices", "gpu", "cuda"}}, {"cpu", {"cpu", "no-cuda", "use-cpu"}}}});
+  list.add(OnResume::other_bits, "--precision",
+           one_of(&device.precision, "auto", {std::begin(kTrainingPrecisions), std::end(kTrainingPrecisions)}),
            "precision of activations and matrix products; weights, statistics, losses and the optimizer state stay "
-           "fp32; auto: bf16 if the device supports it");
+           "fp32; auto: bf16 if the device supports it",
+           OptionDetails{.also_called = {"dtype", "torch-dtype", "mixed-precision", "mixed-precision-param"},
+                         .values_called = {
+                             {"tf32", {"tf32"}},
+                             {"bf16", {"fp16", "bf16", "memory-efficient-fp16", "amp", "half", "bf16-full-eval"}}}});
   list.add(OnResume::same_bits, "--recompute", &device.recompute,
            "activations that backward computes again instead of keeping them, with the same gradients: those of "
-           "attention, or those of each layer except its input");
+           "attention, or those of each layer except its input",
+           OptionDetails{
+               .values_called = {{"block",
+                                  {"gradient-checkpointing", "activation-checkpointing", "recompute-activations",
+                                   "recompute-granularity", "activation-checkpoint.mode", "checkpoint-activations"}}}});
   list.add(OnResume::same_bits, "--cpu-threads,--threads", &device.threads, "THREADS",
            "threads per rank; 0: the cores of the machine divided among its ranks, at most OMP_NUM_THREADS",
-           {.bounds = between(0, kMaxThreads)});
+           {.bounds = between(0, kMaxThreads),
+            .also_called = {"data-threads", "num-threads", "jobs"},
+            .elsewhere = {{{"cpu-threads 0"}, "Marian", "GPUs are used", "all cores are used", false}}});
 }
 
 // A replay belongs to no run, so these are not written to run/train.toml.
@@ -177,7 +227,9 @@ void TrainOptions::declare_training(OptionList& list, const TaskWords& words) {
   list.add(OnResume::same_bits, "--max-skipped", &stop.max_skipped, "UPDATES",
            "maximum consecutive updates skipped because their gradient is not finite; one more ends the run and names "
            "the operation",
-           {.bounds = at_least(0)});
+           {.bounds = at_least(0),
+            .also_called = {"check-gradient-nan", "check-for-nan-in-loss-and-grad", "dynamic-gradient-scaling",
+                            "loss-scale"}});
   declare_reload(list, start.reload);
   declare_device(list, device);
   parallel.declare_exchange(list);

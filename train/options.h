@@ -15,6 +15,8 @@
 #include "gyre/core/enum_names.h"
 #include "gyre/core/io/file.h"
 #include "gyre/core/option_list.h"
+#include "gyre/data/batch/batch_plan.h"
+#include "gyre/data/text/line_report.h"
 #include "gyre/train/checkpoint/progress.h"
 #include "gyre/train/checkpoint/run_directory.h"
 #include "gyre/train/optim/optimizer_options.h"
@@ -25,8 +27,8 @@ namespace gyre {
 struct DataOptions {
   std::vector<Path> train_sets, valid_sets;  // raw text or token stores
   Path vocabulary;
-  int max_length = 256;                 // maximum number of tokens of a sentence
-  std::string on_bad_line = "default";  // error, skip, or the default for each kind of bad line
+  int max_length = 256;  // maximum number of tokens of a sentence
+  OnBadLine on_bad_line = OnBadLine::by_kind;
 };
 
 // What is shuffled in every epoch.
@@ -37,9 +39,9 @@ inline constexpr std::pair<Shuffle, std::string_view> kEnumNames<Shuffle>[] = {{
 
 // Grouping of the sentences of an epoch into global batches.
 struct BatchingOptions {
-  uint64_t size = 4096;        // size of a global batch, over all ranks and accumulation steps
-  std::string unit = "total";  // unit of the size: sentences, or one of the task's kinds of tokens
-  uint64_t maxi_batch = 100;   // number of batches sorted by length together
+  uint64_t size = 4096;                      // size of a global batch, over all ranks and accumulation steps
+  BatchUnit unit = BatchUnit::total_tokens;  // one of those of the task
+  uint64_t maxi_batch = 100;                 // number of batches sorted by length together
   Shuffle shuffle = Shuffle::data;
 };
 
@@ -54,9 +56,10 @@ struct RunStage {
 };
 
 struct DeviceOptions {
-  std::string name = "cpu";               // cpu, cuda (the GPU whose number is the rank's local rank) or cuda:N
-  int threads = 0;                        // per rank; 0: the rank's cores
-  std::string precision = "fp32";         // of activations and matrix products: fp32, tf32, bf16, auto
+  std::string name = "cpu";  // cpu, cuda (the GPU whose number is the rank's local rank) or cuda:N
+  int threads = 0;           // per rank; 0: the rank's cores
+  // Precision of activations and matrix products; empty: bf16 if the device supports it, else fp32.
+  std::optional<Precision> precision = Precision::fp32;
   Recompute recompute = Recompute::none;  // activations that backward computes again
 };
 
@@ -102,7 +105,7 @@ struct OptionRecord {
 
 // What a task says about the options of every run.
 struct TaskWords {
-  std::vector<std::string> batch_units = {};
+  std::vector<BatchUnit> batch_units = enum_values<BatchUnit>();
   std::string batch_unit_help = "";
   std::vector<std::string> valid_metrics = {};
   std::string learning_rate_help = "peak learning rate";

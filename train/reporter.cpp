@@ -223,7 +223,7 @@ void Reporter::report_stage(const TrainState& state) {
     append_stage(state, i);
     spdlog::info("[stage] {} of {} : {} : {}s of up to {} tokens : {} {} per update", i + 1, stages.size(),
                  counted(stage.updates, "update"), task_.item, stage.max_length, stage.batch.size,
-                 stage.batch.unit == "sentences" ? task_.item + "s" : "tokens");
+                 stage.batch.unit == BatchUnit::sentences ? task_.item + "s" : "tokens");
   }
 }
 
@@ -235,7 +235,7 @@ void Reporter::append_stage(const TrainState& state, size_t number) {
                    {"stage_updates", stage.updates},
                    {"max_length", stage.max_length},
                    {"batch", stage.batch.size},
-                   {"batch_unit", stage.batch.unit}};
+                   {"batch_unit", std::string(enum_name(stage.batch.unit))}};
   if (std::exchange(reported_stages_[number + 1], entry) != entry) append_entry("stage", state, entry);
 }
 

@@ -11,7 +11,7 @@ class CpuKernels final : public Kernels {
   std::string name() const override;
   Device device() const override { return {}; }
   bool has_bf16() const override;
-  Kernels& with_tf32(bool) override { return *this; }  // parse_precision() rejects tf32 on the CPU
+  Kernels& with_tf32(bool) override { return *this; }  // precision_on() rejects tf32 on the CPU
 
 #define GYRE_KERNEL override
 #include "gyre/core/kernels/all_kernels.inc"

@@ -207,4 +207,7 @@ struct NewtonSchulzCoefficients {
   double a, b, c;
 };
 
+// Those of training. int8 is for trained models alone.
+inline constexpr Precision kTrainingPrecisions[] = {Precision::fp32, Precision::tf32, Precision::bf16};
+
 }  // namespace gyre

@@ -31,34 +31,26 @@ Kernels& kernels_on(Device device) {
   return device.kind == Device::Kind::cpu ? cpu_kernels() : cuda_kernels(device.index);
 }
 
-std::vector<std::string> precision_names() { return {"fp32", "tf32", "bf16", "auto"}; }
-
-std::vector<std::string> inference_precision_names() { return {"fp32", "tf32", "bf16", "int8", "auto"}; }
-
 std::string precision_name(Precision precision) { return std::string(enum_name(precision)); }
 
-Precision parse_precision(const std::string& name, const Kernels& kernels, const std::vector<std::string>& names) {
-  if (std::ranges::count(names, name) == 0) {
-    std::string expected = names.front();
-    for (size_t i = 1; i < names.size(); ++i) expected += (i + 1 < names.size() ? ", " : " or ") + names[i];
-    throw UsageError("[--precision] expected ", expected, ", got '", name, "'");
-  }
-  if (name == "fp32") return Precision::fp32;
-  if (name == "auto") return kernels.has_bf16() ? Precision::bf16 : Precision::fp32;
+Precision precision_on(const Kernels& kernels, std::optional<Precision> chosen) {
+  if (!chosen) return kernels.has_bf16() ? Precision::bf16 : Precision::fp32;
   const bool on_gpu = kernels.device().kind == Device::Kind::cuda;
-  if (name == "tf32") {
-    if (on_gpu) return Precision::tf32;
-    throw UsageError("[--precision] tf32 needs a GPU: use fp32, or --device cuda");
+  switch (*chosen) {
+    case Precision::fp32:
+      break;
+    case Precision::tf32:
+      if (!on_gpu) throw UsageError("[--precision] tf32 needs a GPU: use fp32, or --device cuda");
+      break;
+    case Precision::int8:
+      if (on_gpu) throw UsageError("[--precision] int8 is for CPUs: use bf16, or --device cpu");
+      break;
+    case Precision::bf16:
+      if (!kernels.has_bf16())
+        throw UsageError("[--precision] bf16 needs a CPU with ", bf16_extension(),
+                         ", which this one lacks: use fp32 or auto");
   }
-  if (name == "int8") {
-    if (!on_gpu) return Precision::int8;
-    throw UsageError("[--precision] int8 is for CPUs: use bf16, or --device cpu");
-  }
-  if (!kernels.has_bf16()) {
-    throw UsageError("[--precision] bf16 needs a CPU with ", bf16_extension(),
-                     ", which this one lacks: use fp32 or auto");
-  }
-  return Precision::bf16;
+  return *chosen;
 }
 
 // The best of the kernels that cpu_levels_x86_64.cpp or cpu_levels_aarch64.cpp lists.

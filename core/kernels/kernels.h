@@ -68,14 +68,10 @@ Device parse_device(const std::string& name, int local_rank);
 // The kernels of a device. Throws UsageError if the device cannot be used.
 Kernels& kernels_on(Device device);
 
-// Precision names are fp32, tf32, bf16 and auto, which is bf16 if the kernels support it and fp32 otherwise. The names
-// for uses of a trained model also have int8. parse_precision() throws UsageError for a name that is not among `names`
-// or a precision that the kernels do not support.
-std::vector<std::string> precision_names();
-std::vector<std::string> inference_precision_names();
 std::string precision_name(Precision precision);
-Precision parse_precision(const std::string& name, const Kernels& kernels,
-                          const std::vector<std::string>& names = precision_names());
+// The precision that was chosen or, if none was, bf16 if the kernels support it and fp32 otherwise. Throws UsageError
+// for a precision that the kernels do not support.
+Precision precision_on(const Kernels& kernels, std::optional<Precision> chosen);
 
 // Number of OpenMP threads of the kernels. Throws UsageError unless 1 <= n <= kMaxThreads.
 void set_threads(int n);

@@ -12,10 +12,8 @@ namespace gyre {
 
 namespace {
 
-using Unit = BatchBudget::Unit;
-
 uint64_t total_cost(const BatchItems& items, size_t item) {
-  return BatchBudget{.unit = Unit::total_tokens}.cost(items, item);
+  return BatchBudget{.unit = BatchUnit::total_tokens}.cost(items, item);
 }
 
 // The sort is stable: sentences of equal length keep their shuffled order.
@@ -43,23 +41,15 @@ bool is_within(const BatchItems& items, size_t item, int max_length) {
 
 }  // namespace
 
-Unit BatchBudget::parse_unit(std::string_view text) {
-  if (text == "target") return Unit::target_tokens;
-  if (text == "source") return Unit::source_tokens;
-  if (text == "total") return Unit::total_tokens;
-  if (text == "sentences") return Unit::sentences;
-  throw UsageError("[batches] expected target, source, total or sentences, got ", text);
-}
-
 uint64_t BatchBudget::cost(const BatchItems& items, size_t item) const {
   switch (unit) {
-    case Unit::sentences:
+    case BatchUnit::sentences:
       return 1;
-    case Unit::source_tokens:
+    case BatchUnit::source_tokens:
       return items.tokens(item, 0);
-    case Unit::target_tokens:
+    case BatchUnit::target_tokens:
       return items.tokens(item, items.sides - 1);
-    case Unit::total_tokens:
+    case BatchUnit::total_tokens:
       break;
   }
   uint64_t tokens = 0;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "gyre/core/enum_names.h"
 #include "gyre/data/store/token_store.h"
 
 namespace gyre {
@@ -28,13 +29,19 @@ struct BatchItems {
   std::function<uint64_t(size_t item, int side)> tokens;  // length of an item on one side, including </s>
 };
 
+// Unit of the size of a batch: tokens of one side or of all sides, or sentences.
+enum class BatchUnit : uint8_t { target_tokens, source_tokens, total_tokens, sentences };
+template <>
+inline constexpr std::pair<BatchUnit, std::string_view> kEnumNames<BatchUnit>[] = {{BatchUnit::target_tokens, "target"},
+                                                                                   {BatchUnit::source_tokens, "source"},
+                                                                                   {BatchUnit::total_tokens, "total"},
+                                                                                   {BatchUnit::sentences, "sentences"}};
+
 // The maximum size of a batch. Token counts include </s>. A store with one side uses it as both source and target.
 struct BatchBudget {
-  enum class Unit : uint8_t { target_tokens, source_tokens, total_tokens, sentences };
-  Unit unit = Unit::target_tokens;
+  BatchUnit unit = BatchUnit::target_tokens;
   uint64_t amount = 4096;
 
-  static Unit parse_unit(std::string_view text);  // "target", "source", "total" or "sentences"; else UsageError
   uint64_t cost(const BatchItems& items, size_t item) const;  // size of an item in this unit
 };
 

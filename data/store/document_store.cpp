@@ -196,8 +196,8 @@ TokenStore open_store(const Vocabulary& vocabulary, const Path& file, const Docu
           "again with gyre data build --documents blank-line (or line, or whole)");
   const LineEnds has = store.line_ends().value_or(LineEnds::none);
   if (options.line_ends && *options.line_ends != has)
-    throw UsageError("[data] --line-ends: ", store.name(), " was built with ", name_of(has), ", got ",
-                     name_of(*options.line_ends), ": build it again with gyre data build");
+    throw UsageError("[data] --line-ends: ", store.name(), " was built with ", enum_name(has), ", got ",
+                     enum_name(*options.line_ends), ": build it again with gyre data build");
   return store;
 }
 

@@ -1,7 +1,5 @@
 #include "gyre/data/text/document_options.h"
 
-#include "gyre/data/text/document_text.h"
-
 namespace gyre {
 
 Option documents_option(std::string* documents, const std::string& help, const std::vector<std::string>& words) {
@@ -15,13 +13,12 @@ Option documents_option(std::string* documents, const std::string& help, const s
           "where documents end in text: blank-line; line; whole: with the file, every byte of which counts, including "
           "line ends; or the line that stands between them, such as '<|endoftext|>'" +
               help,
-          {.completions = words}};
+          {.completions = words, .values_called = {{"line", {"line-by-line"}}}}};
 }
 
-Option line_ends_option(std::string* line_ends, const std::string& default_text) {
-  OptionValue value = one_of(line_ends, {"keep", "space", "none"});
-  value.toml = [line_ends] { return line_ends->empty() ? "" : toml_value(*line_ends); };  // the default is no word
-  value.text = [line_ends] { return line_ends->empty() ? "none" : *line_ends; };
+Option line_ends_option(std::optional<LineEnds>* line_ends, const std::string& default_text) {
+  OptionValue value = one_of(line_ends, "");
+  value.text = [line_ends] { return option_text(line_ends->value_or(LineEnds::none)); };
   return {"--line-ends", value, "",
           "what stands between the lines of a document: keep: their line end; space: a space; none: nothing, each line "
           "is encoded by itself; default: " +

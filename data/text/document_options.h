@@ -2,10 +2,12 @@
 // JSON lines is the text.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "gyre/core/option_list.h"
+#include "gyre/data/text/document_text.h"
 
 namespace gyre {
 
@@ -13,7 +15,7 @@ namespace gyre {
 Option documents_option(std::string* documents, const std::string& help,
                         const std::vector<std::string>& words = {"blank-line", "line", "whole"});
 // line_ends: empty unless it is given. `default_text` says what applies then.
-Option line_ends_option(std::string* line_ends, const std::string& default_text);
+Option line_ends_option(std::optional<LineEnds>* line_ends, const std::string& default_text);
 Option text_field_option(std::string* text_field);
 
 }  // namespace gyre

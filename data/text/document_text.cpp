@@ -124,17 +124,6 @@ DocumentEnd parse_document_end(std::string_view text) {
   return DocumentEnd(std::string(text));
 }
 
-std::string_view name_of(LineEnds line_ends) {
-  constexpr std::string_view kNames[] = {"keep", "space", "none"};
-  return kNames[size_t(line_ends)];
-}
-
-LineEnds parse_line_ends(std::string_view text) {
-  for (const LineEnds value : {LineEnds::keep, LineEnds::space, LineEnds::none})
-    if (text == name_of(value)) return value;
-  throw UsageError("[data] --line-ends: expected keep, space or none, got ", text);
-}
-
 DocumentText::DocumentText(TextInputs files, DocumentFormat format, OnBadLine policy)
     : inputs_(std::move(files)), format_(std::move(format)), policy_(policy) {
   for (const TextInput& input : inputs_) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "gyre/core/enum_names.h"
 #include "gyre/data/text/line_report.h"
 #include "gyre/data/text/line_stream.h"
 #include "gyre/data/text/text_input.h"
@@ -46,9 +47,9 @@ DocumentEnd parse_document_end(std::string_view text);
 //   space: a space.
 //   none: nothing: every line is a text by itself.
 enum class LineEnds : uint8_t { keep, space, none };
-
-std::string_view name_of(LineEnds line_ends);     // "keep", "space", "none"
-LineEnds parse_line_ends(std::string_view text);  // the inverse; else UsageError
+template <>
+inline constexpr std::pair<LineEnds, std::string_view> kEnumNames<LineEnds>[] = {
+    {LineEnds::keep, "keep"}, {LineEnds::space, "space"}, {LineEnds::none, "none"}};
 
 // Whether a line is a token that other programs write between documents, such as <|endoftext|> or </s>. A vocabulary
 // that has no such piece reads it as text.

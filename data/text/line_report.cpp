@@ -61,13 +61,6 @@ JsonLine json_in(std::string_view line) {
 
 bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos; }
 
-OnBadLine parse_on_bad_line(std::string_view text) {
-  if (text == "default") return OnBadLine::by_kind;
-  if (text == "error") return OnBadLine::error;
-  if (text == "skip") return OnBadLine::skip;
-  throw UsageError("[data] --on-bad-line: expected default, error or skip, got ", text);
-}
-
 void LineReport::skip(BadLine kind, uint64_t line, const std::string& place) {
   Skipped& s = skipped[size_t(kind)];
   if (s.count++ == 0) s.first_place = place;

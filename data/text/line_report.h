@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "gyre/core/enum_names.h"
 
 namespace gyre {
 
@@ -23,9 +26,11 @@ inline constexpr size_t kBadLineKinds = 7;
 
 // by_kind: skips empty and over-long lines; all other bad lines are errors.
 enum class OnBadLine : uint8_t { by_kind, error, skip };
+template <>
+inline constexpr std::pair<OnBadLine, std::string_view> kEnumNames<OnBadLine>[] = {
+    {OnBadLine::by_kind, "default"}, {OnBadLine::error, "error"}, {OnBadLine::skip, "skip"}};
 
-bool is_blank(std::string_view text);                // whether the text is empty or only white space
-OnBadLine parse_on_bad_line(std::string_view text);  // "default", "error" or "skip"; else UsageError
+bool is_blank(std::string_view text);  // whether the text is empty or only white space
 
 // A line that is a whole JSON value, which text seldom is: an object with a key; an array of these or of strings, which
 // counts as an object; or a string.

@@ -476,7 +476,7 @@ Pointer read_hugging_face_vocabulary(const Path& directory, const TokenizerChoic
   const auto file = [&](const char* name) { return directory / name; };
   const auto holds = [&](const char* name) { return fs::exists(file(name)); };
   tokenizer.check();
-  const bool is_wobert = tokenizer.kind == "wobert";
+  const bool is_wobert = tokenizer.kind == TokenizerKind::wobert;
   TokenizerSettings settings = settings_in(directory);
   settings.size = int(model_size);
   for (const char* name : {"generation_config.json", "config.json"}) {

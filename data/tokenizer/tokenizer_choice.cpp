@@ -7,25 +7,25 @@ namespace gyre {
 
 // A run compares the vocabulary with that of its checkpoint.
 void TokenizerChoice::declare(OptionList& list) {
-  list.add(OnResume::same_bits, "--tokenizer", one_of(&kind, {"auto", "wobert"}),
+  list.add(OnResume::same_bits, "--tokenizer", &kind,
            "how to read the vocabulary; auto: as its content says; wobert: a vocab.txt with Chinese words, as WoBERT "
-           "and RoFormer do");
+           "and RoFormer do",
+           OptionDetails{.also_called = {"tokenizer-type"}});
   list.add(OnResume::same_bits, "--dictionary", &dictionary, "FILE",
            "words and frequencies in jieba's format, which cut the text for --tokenizer wobert");
 }
 
 void TokenizerChoice::check() const {
-  if (kind != "auto" && kind != "wobert") throw UsageError("--tokenizer: expected auto or wobert, got ", kind);
-  if (kind == "wobert" && dictionary.empty())
+  if (kind == TokenizerKind::wobert && dictionary.empty())
     throw UsageError("--dictionary is missing: --tokenizer wobert needs jieba's dictionary");
-  if (kind != "wobert" && !dictionary.empty())
-    throw UsageError("--dictionary: expected --tokenizer wobert, got ", kind);
+  if (kind != TokenizerKind::wobert && !dictionary.empty())
+    throw UsageError("--dictionary: expected --tokenizer wobert, got ", enum_name(kind));
 }
 
 std::shared_ptr<const Vocabulary> load_vocabulary(const Path& path, const TokenizerChoice& tokenizer) {
   tokenizer.check();
   auto vocabulary = load_vocabulary(path);
-  if (tokenizer.kind != "wobert") return vocabulary;
+  if (tokenizer.kind != TokenizerKind::wobert) return vocabulary;
   return make_wobert_vocabulary(path.string(), *vocabulary, tokenizer.dictionary);
 }
 

@@ -1,21 +1,30 @@
 // The choice of a tokenizer for a vocabulary file that serves several.
 #pragma once
 
+#include <cstdint>
 #include <memory>
-#include <string>
+#include <string_view>
+#include <utility>
 
+#include "gyre/core/enum_names.h"
 #include "gyre/core/io/file.h"
 #include "gyre/core/option_list.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 
 namespace gyre {
 
+// by_content: as the content of the file says; wobert: a vocab.txt, read as that kind.
+enum class TokenizerKind : uint8_t { by_content, wobert };
+template <>
+inline constexpr std::pair<TokenizerKind, std::string_view> kEnumNames<TokenizerKind>[] = {
+    {TokenizerKind::by_content, "auto"}, {TokenizerKind::wobert, "wobert"}};
+
 struct TokenizerChoice {
-  std::string kind{"auto"};  // auto: as the content of the file says; wobert: a vocab.txt, read as that kind
-  Path dictionary{};         // jieba's dictionary, for the kind wobert (JiebaSegmenter)
+  TokenizerKind kind{};
+  Path dictionary{};  // jieba's dictionary, for the kind wobert (JiebaSegmenter)
 
   void declare(OptionList& list);
-  // Throws a UsageError for an unknown kind, and unless there is a dictionary exactly if the kind needs one.
+  // Throws a UsageError unless there is a dictionary exactly if the kind needs one.
   void check() const;
 };
 

@@ -84,6 +84,16 @@ void require_rate(const char* name, double rate) {
   require(rate >= 0 && rate < 1, "[", name, "] must be at least 0 and below 1, got ", rate);
 }
 
+Option width_option(int64_t* dim) {
+  return {"--dim-emb,--encoder-embed-dim",
+          dim,
+          "NUMBER",
+          "width of the model",
+          {.key = "dim",
+           .also_called = {"hidden-size", "hidden-dim", "n-embd", "d-model", "dim", "embed-dim", "model-dim",
+                           "rnn-size", "word-vec-size", "decoder-embed-dim"}}};
+}
+
 // "none, sinusoidal, learned or rope"
 std::string encodings_without_terms() {
   std::vector<std::string> names = position_encoding_names();
@@ -119,7 +129,9 @@ void AttentionConfig::declare(OptionList& list, const PositionConfig& position) 
   list.add(kOtherModel, "--attention", &kind, "kind of self-attention", OptionDetails{.key = "attention/kind"});
   list.add(kOtherModel, "--attention-window", &window, "TOKENS",
            "window size of --attention window: the last tokens if causal, else half on each side",
-           {.unused = unless(AttentionKind::window), .key = "attention/window"});
+           {.unused = unless(AttentionKind::window),
+            .key = "attention/window",
+            .also_called = {"sliding-window", "window-size"}});
   list.add(kOtherModel, "--linear-map", &linear_map, "feature map of --attention linear",
            OptionDetails{.unused = unless(AttentionKind::linear), .key = "attention/linear_map"});
   list.add(kOtherModel, "--linear-rope", &linear_rope,
@@ -140,22 +152,30 @@ void AttentionConfig::declare(OptionList& list, const PositionConfig& position) 
 
 void ModelConfig::declare_blocks(OptionList& list) {
   list.add(kOtherModel, "--transformer-heads,--encoder-attention-heads", &heads, "HEADS", "number of attention heads",
-           {.key = "heads"});
+           {.key = "heads",
+            .also_called = {"num-attention-heads", "num-heads", "n-head", "n-heads", "heads", "attention-heads",
+                            "decoder-attention-heads"}});
   list.add(kOtherModel, "--transformer-dim-ffn,--encoder-ffn-embed-dim", &ffn, "NUMBER",
-           "inner width of the feed-forward blocks", {.key = "ffn"});
+           "inner width of the feed-forward blocks",
+           {.key = "ffn",
+            .also_called = {"ffn-hidden-size", "intermediate-size", "d-ff", "ffn-dim", "dim-feedforward",
+                            "transformer-ff", "decoder-ffn-embed-dim"}});
   list.add(kOtherModel, "--transformer-ffn-activation,--activation-fn", &activation,
            "activation function of the feed-forward blocks", OptionDetails{.key = "activation"});
 }
 
 void ModelConfig::declare_shared(OptionList& list) {
-  list.add(kOtherModel, "--norm", &norm, "layer norm after each residual sum, or before each block",
-           OptionDetails{.key = "norm"});
+  list.add(
+      kOtherModel, "--norm", &norm, "layer norm after each residual sum, or before each block",
+      OptionDetails{.key = "norm", .values_called = {{"pre", {"transformer-preprocess", "decoder-normalize-before"}}}});
   list.add(kOtherModel, "--final-norm,!--no-final-norm", &final_norm,
            "with --norm pre: a final norm on top of each stack",
            OptionDetails{.unused = [this] { return norm == NormPlacement::pre ? "" : "--norm is post"; },
                          .key = "final_norm"});
-  list.add(kOtherModel, "--layer-norm-epsilon", &layer_norm_epsilon, "NUMBER",
-           "epsilon of layer norm, added to the variance", {.key = "layer_norm_epsilon"});
+  list.add(
+      kOtherModel, "--layer-norm-epsilon", &layer_norm_epsilon, "NUMBER",
+      "epsilon of layer norm, added to the variance",
+      {.key = "layer_norm_epsilon", .also_called = {"norm-epsilon", "layer-norm-eps", "rms-norm-eps", "norm-eps"}});
   list.add_shorthand("--transformer-postprocess",
                      {1, 1,
                       [this](const OptionValue::Words& words) {
@@ -167,11 +187,13 @@ void ModelConfig::declare_shared(OptionList& list) {
   list.add_switch("--encoder-normalize-before", "fairseq's name for --norm pre", [this] { norm = NormPlacement::pre; });
   list.group("Dropout");
   list.add(kOtherBits, "--transformer-dropout,--dropout", &dropout, "RATE",
-           "dropout rate of embeddings and residual branches", {.key = "dropout"});
+           "dropout rate of embeddings and residual branches",
+           {.key = "dropout", .also_called = {"hidden-dropout", "hidden-dropout-prob", "dropout-rate"}});
   list.add(kOtherBits, "--transformer-dropout-attention,--attention-dropout", &attention_dropout, "RATE",
            "dropout rate of the attention weights", {.key = "attention_dropout"});
   list.add(kOtherBits, "--transformer-dropout-ffn,--activation-dropout", &activation_dropout, "RATE",
-           "dropout rate inside the feed-forward blocks", {.key = "activation_dropout"});
+           "dropout rate inside the feed-forward blocks",
+           {.key = "activation_dropout", .also_called = {"relu-dropout"}});
   attention.declare(list, position);
   position.declare(list);
 }
@@ -180,9 +202,9 @@ void EncoderDecoderConfig::declare(OptionList& list) {
   list.group("Model");
   list.add_field(kOtherModel, "vocab_size", &vocab_size);
   list.add_field(kOtherBits, "initial_deviation", &initial_deviation);
-  list.add(kOtherModel, "--dim-emb,--encoder-embed-dim", &dim, "NUMBER", "width of the model", {.key = "dim"});
+  list.add(kOtherModel, width_option(&dim));
   list.add(kOtherModel, "--enc-depth,--encoder-layers", &encoder_layers, "LAYERS", "number of encoder layers",
-           {.key = "encoder_layers"});
+           {.key = "encoder_layers", .also_called = {"enc-layers", "num-encoder-layers"}});
   list.add(kOtherModel, "--dec-depth,--decoder-layers", &decoder_layers, "LAYERS", "number of decoder layers",
            {.key = "decoder_layers"});
   declare_blocks(list);
@@ -194,31 +216,38 @@ void EncoderDecoderConfig::declare(OptionList& list) {
            "multiply embeddings by sqrt(width)", OptionDetails{.key = "scale_embedding"});
   declare_shared(list);
   position.declare_cross_attention(list);
+  for (const auto& [option, name] : {std::pair("transformer-heads", "encoder-attention-heads"),
+                                     {"transformer-dim-ffn", "encoder-ffn-embed-dim"},
+                                     {"encoder-normalize-before", "encoder-normalize-before"},
+                                     {"encoder-learned-pos", "encoder-learned-pos"}})
+    list.at(option).elsewhere = {{{name}, "fairseq", "the encoder only", "both stacks"}};
 }
 
 void EncoderOnlyConfig::declare(OptionList& list) {
   list.group("Model");
   list.add_field(kOtherModel, "vocab_size", &vocab_size);
   list.add_field(kOtherModel, "causal", &causal);
-  list.add(kOtherModel, "--dim-emb,--encoder-embed-dim", &dim, "NUMBER", "width of the model", {.key = "dim"});
+  list.add(kOtherModel, width_option(&dim));
   list.add(kOtherModel, "--layers,--enc-depth,--encoder-layers", &layers, "LAYERS", "number of layers",
            {.key = "layers"});
   declare_blocks(list);
   list.add(kOtherModel, "--kv-heads", &kv_heads, "HEADS",
            "heads of keys and values, each shared by a group of heads (grouped-query attention); 0: as many as heads",
-           {.key = "kv_heads"});
+           {.key = "kv_heads",
+            .also_called = {"num-query-groups", "num-key-value-heads", "n-kv-heads", "n-query-groups",
+                            "group-query-attention"}});
   list.add(kOtherModel, "--head-dim", &head_dim, "NUMBER", "width of a head; 0: width of the model / heads",
-           {.key = "head_dim"});
+           {.key = "head_dim", .also_called = {"kv-channels"}});
   list.add(kOtherModel, "--norm-type", &norm_type, "layer norm, or RMS norm as in LLaMA",
-           OptionDetails{.key = "norm_type"});
+           OptionDetails{.key = "norm_type", .also_called = {"normalization", "norm-class-name"}});
   list.add(kOtherModel, "--gated-ffn,!--no-gated-ffn", &gated_ffn,
            "gated feed-forward blocks, act(gate) x up: SwiGLU with silu, GEGLU with gelu",
-           OptionDetails{.key = "gated_ffn"});
+           OptionDetails{.key = "gated_ffn", .also_called = {"swiglu", "gated-linear-unit"}});
   list.add(kOtherModel, "--biases", &biases,
            "biases: all; qkv: those of queries, keys and values only; none: also none in layer norms",
-           OptionDetails{.key = "biases"});
+           OptionDetails{.key = "biases", .also_called = {"disable-bias-linear", "bias", "no-bias"}});
   list.add(kOtherModel, "--qk-norm,!--no-qk-norm", &qk_norm, "RMS norm of each head of queries and keys",
-           OptionDetails{.key = "qk_norm"});
+           OptionDetails{.key = "qk_norm", .also_called = {"qk-layernorm"}});
   list.add(kOtherModel, "--residual-form", &residual_form,
            "sequential: attention, then feed-forward; parallel: both at once (GPT-NeoX); shared-norm: with one norm "
            "(GPT-J)",
@@ -240,10 +269,14 @@ void EncoderOnlyConfig::declare(OptionList& list) {
            "bias of the output projection, one number per token of the vocabulary",
            OptionDetails{.key = "output_bias"});
   list.add(kOtherModel, "--tied-output,--share-decoder-input-output-embed,!--no-tied-output", &tied_output,
-           "use the token embeddings as the output projection", OptionDetails{.key = "tied_output"});
+           "use the token embeddings as the output projection",
+           OptionDetails{.key = "tied_output",
+                         .also_called = {"tie-word-embeddings", "tie-embeddings", "tied-embeddings",
+                                         "tied-embeddings-all", "share-all-embeddings", "share-input-output-embed",
+                                         "share-decoder-input-output-embed"}});
   list.add(kOtherBits, "--initial-deviation", &initial_deviation, "NUMBER",
            "standard deviation of the normal initial weights (BERT: 0.02); 0: Glorot uniform",
-           {.key = "initial_deviation"});
+           {.key = "initial_deviation", .also_called = {"init-method-std", "initializer-range"}});
   list.add(kOtherBits, "--scaled-residual-init,!--no-scaled-residual-init", &scaled_residual_init,
            "divide the initial weights that end residual branches by sqrt(2 x layers), as in GPT-2",
            OptionDetails{.key = "scaled_residual_init"});

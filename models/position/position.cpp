@@ -55,7 +55,7 @@ void declare(OptionList& list, const std::vector<PositionOption>& options, Posit
       return std::string();
     };
     list.add(OnResume::another_model, names_of(option), value_of(option), option.unit, option.help,
-             {.unused = reason_unused});
+             {.unused = reason_unused, .also_called = option.also_called, .elsewhere = option.elsewhere});
   }
 }
 
@@ -133,7 +133,10 @@ void PositionConfig::declare(OptionList& list) {
   };
   list.group("Position encoding");
   list.add(OnResume::another_model, "--position", one_of(&encoding, position_encoding_names()),
-           "encoding of the order of tokens");
+           "encoding of the order of tokens",
+           OptionDetails{.also_called = {"position-embedding-type", "position-encoding"},
+                         .values_called = {{"rope", {"use-rotary-position-embeddings", "rotary", "use-rope"}},
+                                           {"learned", {"decoder-learned-pos"}}}});
   add_other_name("--transformer-train-position-embeddings", "Marian", "learned");
   add_other_name("--encoder-learned-pos", "fairseq", "learned");
   add_other_name("--transformer-disable-position-embeddings", "Marian", "none");

@@ -45,6 +45,8 @@ struct PositionOption {
   PositionOptionScope scope = PositionOptionScope::encoding;
   // Names of options that have no effect while this one has its present value. To give one of them is an error.
   std::vector<std::string> disables = {};
+  std::vector<std::string> also_called = {};  // see OptionDetails
+  std::vector<OtherMeaning> elsewhere = {};
 };
 
 // Adds the options of this scope to the list, as --shaw-clip for "shaw_clip". `read`: the options that are read at

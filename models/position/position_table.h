@@ -14,7 +14,12 @@ struct PositionTableOptions {
              .value = &max_positions,
              .unit = "TOKENS",
              .help = "rows of the table of sinusoidal, learned and tupe; longer texts are an error",
-             .aliases = {"max_source_positions"}}};
+             .aliases = {"max_source_positions"},
+             .also_called = {"max-position-embeddings", "max-target-positions"},
+             .elsewhere = {{{"max-source-positions"},
+                            "fairseq",
+                            "the longest source sentence",
+                            "rows of the position tables; --max-length limits the sentences"}}}};
   }
   // Throws "[encoding] ..." for a table without rows.
   void check(const char* encoding) const {

@@ -28,12 +28,17 @@ std::vector<PositionOption> RopeOptions::describe() {
   if (scaling != RopeScaling::yarn && scaling != RopeScaling::llama3) without_effect.push_back("rope_original_length");
   if (scaling != RopeScaling::llama3)
     without_effect.insert(without_effect.end(), {"rope_low_freq_factor", "rope_high_freq_factor"});
-  return {{.name = "rope_base", .value = &base, .unit = "NUMBER", .help = "base of the frequencies"},
+  return {{.name = "rope_base",
+           .value = &base,
+           .unit = "NUMBER",
+           .help = "base of the frequencies",
+           .also_called = {"rotary-base", "rope-theta"}},
           {.name = "rope_pairs", .value = &pairs, .help = "features of a head that are rotated together"},
           {.name = "rotary_dims",
            .value = &rotary_dims,
            .unit = "FEATURES",
-           .help = "rotated features of a head, from the first; 0: all"},
+           .help = "rotated features of a head, from the first; 0: all",
+           .also_called = {"rotary-percent", "rotary-pct", "partial-rotary-factor", "rotary-percentage"}},
           {.name = "rope_learnable",
            .value = &learnable,
            .help = "train the frequencies",

@@ -30,7 +30,10 @@ struct PaintOptions {
     list.add(OnResume::other_data, "-c,--color,--colour", &color, "");
     list.add(OnResume::other_bits, "--layers", &layers, "",
              {.bounds = between(1, 5), .unused = [this] { return dries ? "" : "--no-dries"; }});
-    list.add(OnResume::same_bits, "--dries,!--no-dries", &dries, "");
+    list.add(OnResume::same_bits, "--dries,!--no-dries", &dries, "",
+             OptionDetails{.also_called = {"dry", "quick"},
+                           .values_called = {{"off", {"wet", "slow"}}},
+                           .elsewhere = {{{"dries"}, "Easel", "the paint is dry", "the paint dries", false}}});
     list.add(OnResume::same_bits, "--brush", one_of(&brush, {"flat", "very-round"}), "");
     list.add(OnResume::same_bits, "--shares", &shares, "");
   }
@@ -58,6 +61,9 @@ TEST_CASE("an option reads and writes the field that it is declared for") {
   CHECK(list.at("dries").value.text() == "on");
   CHECK(list.at("shares").value.toml() == "[1, 0]");
   CHECK(list.at("shares").value.text() == "1 0");
+  CHECK(list.at("dries").also_called == std::vector<std::string>{"dry", "quick"});
+  CHECK(list.at("dries").values_called.at("off") == std::vector<std::string>{"wet", "slow"});
+  CHECK(list.at("dries").elsewhere.front().program == "Easel");
   CHECK(list.at("layers").is_read());
   paint.dries = false;
   CHECK(!list.at("layers").is_read());

@@ -9,6 +9,7 @@
 
 #include "gyre/core/io/file.h"
 #include "gyre/core/kernels/kernels.h"
+#include "gyre/core/option_list.h"
 #include "gyre/core/random.h"
 #include "gyre/core/virtual_gpu/virtual_gpu.h"
 #include "tests/emulated_bf16.h"
@@ -265,14 +266,20 @@ TEST_CASE("packed weights are checked, and refused by GPUs") {
 }
 
 TEST_CASE("int8 is a precision of trained models on CPUs") {
-  CHECK(parse_precision("int8", cpu_kernels(), inference_precision_names()) == Precision::int8);
+  CHECK(precision_on(cpu_kernels(), Precision::int8) == Precision::int8);
   CHECK(precision_name(Precision::int8) == "int8");
-  CHECK(contains(error_of([&] { parse_precision("int8", cpu_kernels()); }),
-                 "expected fp32, tf32, bf16 or auto, got 'int8'"));
-  CHECK(contains(error_of([&] { parse_precision("int4", cpu_kernels(), inference_precision_names()); }),
-                 "expected fp32, tf32, bf16, int8 or auto"));
+  std::optional<Precision> precision = Precision::int8;
+  const OptionValue training =
+      one_of(&precision, "auto", {std::begin(kTrainingPrecisions), std::end(kTrainingPrecisions)});
+  CHECK(contains(error_of([&] { training.read({"int8"}); }), "expected one of fp32, tf32, bf16, auto; got 'int8'"));
+  const OptionValue inference = one_of(&precision, "auto");
+  CHECK(contains(error_of([&] { inference.read({"int4"}); }), "expected one of fp32, tf32, bf16, int8, auto"));
+  CHECK(inference.toml() == "\"int8\"");
+  inference.read({"auto"});
+  CHECK(!precision);
+  CHECK(inference.text() == "auto");
   if (Kernels* gpu = test_gpu())
-    CHECK(contains(error_of([&] { parse_precision("int8", *gpu, inference_precision_names()); }), "int8 is for CPUs"));
+    CHECK(contains(error_of([&] { precision_on(*gpu, Precision::int8); }), "int8 is for CPUs"));
 }
 
 }  // namespace gyre::test

@@ -38,7 +38,7 @@ TEST_CASE("ranks with and without AMX have the same weights, or an error at the 
   const SharedDirectory directory;
   const auto options = [&](const std::string& run, const std::string& optimizer, int zero) {
     NmtOptions o = directory.options(run, "3u");
-    o.device.precision = "bf16";
+    o.device.precision = Precision::bf16;
     o.optimizer.kind = optimizer;
     o.parallel.zero = zero;
     return o;
@@ -174,7 +174,7 @@ TEST_CASE("matchers have the same bits and scores on any number of ranks") {
   const SharedDirectory directory;
   const auto options = [&](const std::string& loss, const std::string& run) {
     MatchOptions o = tiny_match_options(directory / "triplets", directory / (run + loss));
-    o.objective.loss = loss;
+    o.objective.loss = parse_enum<MatchLoss>("", loss);
     o.swap = 0.5;
     o.data.valid_sets = {directory / "triplets/dev.tsv"};
     o.stop.after = o.validation.every = Period::parse("17u");
@@ -289,7 +289,7 @@ TEST_CASE("ranks on GPUs follow the loss of one process, and deterministic ones 
   train_alone(on_gpus(deterministic(directory.options("tree", length), 8)), tiny_nmt_config());
   CHECK(last_bits(directory / "many") == last_bits(directory / "tree"));
   NmtOptions narrow = on_gpus(directory.options("narrow", length));
-  narrow.parallel.gradient_dtype = "bf16";
+  narrow.parallel.gradient_dtype = GradientDtype::bf16;
   narrow.parallel.zero = 1;
   narrow.optimizer.ema = 0.9;
   train_nmt(narrow, tiny_nmt_config(0), ranks());

@@ -78,7 +78,7 @@ TEST_CASE("Muon with products in bf16 has the same bits for any ZeRO stage") {
   const auto options = [&](const std::string& run, int zero) {
     NmtOptions o = deterministic(directory.options(run, "3u"), 8);
     o.parallel.zero = zero;
-    o.device.precision = "bf16";
+    o.device.precision = Precision::bf16;
     o.optimizer.kind = "muon";
     return o;
   };
@@ -93,7 +93,7 @@ TEST_CASE("fast runs with sharded gradients have the same bits as with sharded o
   const SharedDirectory directory;
   const auto options = [&](const std::string& run, const std::string& gradient_dtype, int zero) {
     NmtOptions o = directory.options(run + gradient_dtype, "8u");
-    o.parallel.gradient_dtype = gradient_dtype;
+    o.parallel.gradient_dtype = parse_enum<GradientDtype>("", gradient_dtype);
     o.parallel.zero = zero;
     o.parallel.bucket_mb = 0.02;
     o.optimizer.clip_norm = 0.5;
@@ -127,7 +127,7 @@ TEST_CASE("runs with bf16 gradients and sharded optimizer state follow the loss 
   const SharedDirectory directory;
   const EncoderDecoderConfig config = tiny_nmt_config(0);
   NmtOptions options = directory.options("many", "20u");
-  options.parallel.gradient_dtype = "bf16";
+  options.parallel.gradient_dtype = GradientDtype::bf16;
   options.parallel.zero = 1;
   train_nmt(options, config, ranks());
   train_alone(directory.options("one", "20u"), config);

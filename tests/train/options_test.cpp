@@ -85,10 +85,7 @@ TEST_CASE("train options: the defaults are valid, and the error for an invalid v
   check_rejected("[--train-sets] expected", [](auto& o) { o.data.train_sets.clear(); });
   check_rejected("got 3 paths", [](auto& o) { o.data.train_sets.emplace_back("c"); });
   check_rejected("[--max-length] expected at least 2, got 0", [](auto& o) { o.data.max_length = 0; });
-  check_rejected("[--on-bad-line] expected one of default, error, skip, got 'drop'",
-                 [](auto& o) { o.data.on_bad_line = "drop"; });
   check_rejected("[--mini-batch-words]", [](auto& o) { o.batch.size = 0; });
-  check_rejected("[--batch-unit]", [](auto& o) { o.batch.unit = "words"; });
   check_rejected("[--maxi-batch]", [](auto& o) { o.batch.maxi_batch = 0; });
   check_rejected("[--optimizer-delay] expected a number from 1 to 65536, got 0",
                  [](auto& o) { o.parallel.accumulation = 0; });

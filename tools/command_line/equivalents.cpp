@@ -6,6 +6,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/suggestions.h"
+#include "tools/command_line/declared_options.h"
 
 namespace gyre {
 
@@ -37,45 +38,12 @@ void add_model_names(Equivalents& all) {
   add(all, {"arch", "config-name", "model-type", "model-name", "model-config", "model.name", "flavor"},
       {{"--architecture", "--preset"}});
   add(all, {"num-layers", "num-hidden-layers", "n-layer", "n-layers"}, {{"--layers", "--enc-depth"}});
-  add(all, {"enc-layers", "num-encoder-layers"}, {{"--enc-depth"}});
   add(all, {"dec-layers", "decoder-layers", "dec-depth", "num-decoder-layers"}, {{"--dec-depth", "--layers"}});
-  add(all,
-      {"hidden-size", "hidden-dim", "n-embd", "d-model", "dim", "embed-dim", "model-dim", "rnn-size", "word-vec-size",
-       "decoder-embed-dim"},
-      {{"--dim-emb"}});
-  add(all,
-      {"ffn-hidden-size", "intermediate-size", "d-ff", "ffn-dim", "dim-feedforward", "transformer-ff",
-       "decoder-ffn-embed-dim"},
-      {{"--transformer-dim-ffn"}});
-  add(all,
-      {"num-attention-heads", "num-heads", "n-head", "n-heads", "heads", "attention-heads", "decoder-attention-heads"},
-      {{"--transformer-heads"}});
-  add(all, {"num-query-groups", "num-key-value-heads", "n-kv-heads", "n-query-groups"}, {{"--kv-heads"}});
-  add(all, {"group-query-attention"}, {{"--kv-heads"}});
-  add(all, {"kv-channels"}, {{"--head-dim"}});
-  add(all, {"qk-layernorm"}, {{"--qk-norm"}});
-  add(all, {"hidden-dropout", "hidden-dropout-prob", "dropout-rate"}, {{"--transformer-dropout"}});
-  add(all, {"relu-dropout"}, {{"--transformer-dropout-ffn"}});
-  add(all, {"init-method-std", "initializer-range"}, {{"--initial-deviation"}});
-  add(all, {"swiglu", "gated-linear-unit"}, {{"--gated-ffn"}});
-  add(all, {"disable-bias-linear", "bias", "no-bias"}, {{"--biases"}});
-  add(all, {"normalization", "norm-class-name"}, {{"--norm-type"}});
-  add(all, {"norm-epsilon", "layer-norm-eps", "rms-norm-eps", "norm-eps"}, {{"--layer-norm-epsilon"}});
-  add(all, {"use-rotary-position-embeddings", "rotary", "use-rope"}, {{"--position rope"}});
-  add(all, {"position-embedding-type", "position-encoding"}, {{"--position"}});
-  add(all, {"rotary-base", "rope-theta"}, {{"--rope-base"}});
-  add(all, {"rotary-percent", "rotary-pct", "partial-rotary-factor", "rotary-percentage"}, {{"--rotary-dims"}});
-  add(all, {"max-position-embeddings", "max-target-positions"}, {{"--max-positions"}});
   add(all, {"untie-embeddings-and-output-weights", "no-tie-word-embeddings"}, {{"--no-tied-output"}});
-  add(all,
-      {"tie-word-embeddings", "tie-embeddings", "tied-embeddings", "tied-embeddings-all", "share-all-embeddings",
-       "share-input-output-embed", "share-decoder-input-output-embed"},
-      {{"--tied-output", "--tied-embeddings-all"}});
-  add(all, {"transformer-preprocess", "decoder-normalize-before"}, {{"--norm pre"}});
-  add(all, {"decoder-learned-pos"}, {{"--position learned"}});
-  add(all, {"sliding-window", "window-size"}, {{"--attention-window"}});
   add(all, {"use-flash-attn", "flash-attention", "attn-implementation"},
       {{}, "attention never stores the matrix of its weights, as FlashAttention does not"});
+  add(all, {"criterion", "cost-type"},
+      {{}, "the loss is cross-entropy, and --label-smoothing is an option of train nmt"});
   add(all, {"num-experts", "moe"}, {{}, "there are no mixtures of experts"});
 }
 
@@ -84,21 +52,6 @@ void add_data_names(Equivalents& all) {
       {"train-file", "train-files", "train-data", "train-data-path", "train-dataset", "train-path", "data-path", "data",
        "dataset", "dataset-name", "dataset-path", "data-dir"},
       {{"--train-sets", "--source", "--input"}});
-  add(all, {"source-lang", "target-lang", "train-src", "train-tgt"}, {{"--train-sets SOURCE TARGET"}});
-  add(all,
-      {"validation-file", "valid-file", "valid-data", "val-data", "val-data-path", "eval-data", "eval-dataset",
-       "dev-sets", "valid-path"},
-      {{"--valid-sets"}});
-  add(all, {"split", "val-split-fraction", "validation-split-percentage", "val-split", "val-size"},
-      {{"--valid-share"}});
-  add(all,
-      {"max-seq-length", "seq-length", "seq-len", "max-seq-len", "sequence-length", "block-size", "context-length",
-       "ctx-len", "max-source-length", "max-target-length", "max-sequence-length"},
-      {{"--max-length"}});
-  add(all,
-      {"tokenizer-name", "tokenizer-model", "tokenizer-path", "tokenizer-dir", "tokenizer-name-or-path", "vocab-file",
-       "merge-file", "srcdict", "tgtdict", "vocab-path"},
-      {{"--vocab"}});
   add(all,
       {"src-vocab", "tgt-vocab", "source-vocab", "target-vocab", "share-vocab", "shared-vocab", "joined-dictionary"},
       {{}, std::string(kJointVocabulary)});
@@ -109,68 +62,20 @@ void add_data_names(Equivalents& all) {
       {"num-workers", "dataloader-num-workers", "preprocessing-num-workers", "streaming", "data-loader-workers",
        "workers"},
       {{}, "text is read without worker processes"});
-  add(all, {"packing"}, {{"--across-documents"}});
   add(all,
       {"group-by-length", "pad-to-max-length", "pad-to-multiple-of", "left-pad-source", "pad-token-id", "padding",
        "make-vocab-size-divisible-by"},
       {{}, "batches are packed, without padding"});
-  add(all, {"line-by-line"}, {{"--documents line"}});
-  add(all, {"tokenizer-type"}, {{"--tokenizer"}});
-  add(all, {"trainpref"}, {{"--train-sets"}});
   add(all, {"sqlite", "tempdir", "shuffle-in-ram", "cache-dir", "data-cache-path", "dataset-impl"},
       {{}, "gyre data build makes a token store, which training reads in place"});
-  add(all, {"reset-attention-mask", "reset-position-ids"}, {{"--documents-attend apart"}});
-  add(all, {"skip-invalid-size-inputs-valid-test"}, {{"--on-bad-line skip"}});
-}
-
-void add_batch_names(Equivalents& all) {
-  add(all, {"per-device-train-batch-size", "train-batch-size", "global-batch-size", "batch", "bsz"},
-      {{"--mini-batch"}});
   add(all, {"micro-batch-size", "local-batch-size", "device-batch-size"},
       {{},
        "the global batch (--mini-batch) is divided among the ranks and into the micro-batches of --optimizer-delay"});
-  add(all, {"per-device-eval-batch-size", "eval-batch-size", "max-tokens-valid"}, {{"--valid-mini-batch"}});
-  add(all, {"gradient-accumulation-steps", "grad-accum", "accumulate-grad-batches", "accum-count"},
-      {{"--optimizer-delay"}});
-  add(all, {"mini-batch-fit", "workspace"}, {{"--mini-batch-words"}});
-  add(all, {"batch-type"}, {{"--batch-unit"}});
 }
 
-void add_optimizer_names(Equivalents& all) {
-  add(all, {"optim", "optimizer-type", "optimizer-name", "optimizer.name"}, {{"--optimizer"}});
-  add(all, {"learning-rate", "base-lr", "peak-lr", "max-lr"}, {{"--learn-rate"}});
-  add(all, {"lr-scheduler-type", "lr-decay-style", "decay-type", "decay-lr", "lr-decay-type"}, {{"--lr-schedule"}});
-  add(all, {"lr-decay-inv-sqrt"}, {{"--lr-schedule inverse-sqrt"}});
-  add(all,
-      {"warmup-steps", "warmup-iters", "lr-warmup-iters", "lr-warmup-steps", "lr-warmup-samples", "num-warmup-steps",
-       "warmup"},
-      {{"--lr-warmup"}});
-  add(all, {"warmup-ratio", "lr-warmup-fraction", "warmup-fraction"}, {{"--lr-warmup 10%"}});
-  add(all, {"lr-decay-iters", "lr-decay-steps"}, {{"--total-updates"}});
-  add(all, {"lr-scheduler.decay-ratio", "decay-ratio", "wsd-decay-ratio"}, {{"--lr-cooldown 10%"}});
-  add(all, {"max-grad-norm", "grad-clip", "clip-grad", "gradient-clip-val", "max-norm"}, {{"--clip-norm"}});
-  add(all, {"adam-beta1", "adam-beta2", "beta1", "beta2"}, {{"--optimizer-params BETA1 BETA2 EPSILON"}});
-  add(all, {"adam-epsilon", "eps"}, {{"--adam-eps"}});
-  add(all, {"label-smoothing-factor"}, {{"--label-smoothing"}});
-  add(all, {"criterion", "cost-type"},
-      {{}, "the loss is cross-entropy, and --label-smoothing is an option of train nmt"});
-  add(all, {"mlm-probability"}, {{"--mask-share"}});
-  add(all, {"check-gradient-nan", "check-for-nan-in-loss-and-grad", "dynamic-gradient-scaling", "loss-scale"},
-      {{"--max-skipped"}});
-}
-
-// The length of the run, saving, validation and logs.
 void add_run_names(Equivalents& all) {
-  add(all,
-      {"max-steps", "max-iters", "train-iters", "train-steps", "steps", "num-steps", "total-steps", "num-train-steps",
-       "max-train-steps", "num-iterations", "iterations", "exit-interval", "train-samples", "train.max-steps"},
-      {{"--after"}});
-  add(all, {"train.max-tokens", "total-tokens", "train-tokens"}, {{"--after 1Gt"}});
-  add(all, {"num-train-epochs", "epochs", "num-epochs", "n-epochs", "max-epochs"}, {{"--after-epochs"}});
-  add(all, {"stop-time-hours", "exit-duration-in-mins", "max-time"}, {{"--stop-after-minutes"}});
   add(all, {"output-dir", "out-dir", "save", "save-path", "run-name", "dump-folder", "checkpoint.folder"},
       {{"--model", "--output"}});
-  add(all, {"overwrite-output-dir", "no-reload"}, {{"--overwrite"}});
   add(all, {"path"}, {{"--model", std::string(kImport)}});
   add(all, {"model", "hf", "from-hf"}, {{std::string(kImport)}});
   add(all, {"input"}, {{"--train-sets", "--source", std::string(kImport), "--model"}});
@@ -181,28 +86,11 @@ void add_run_names(Equivalents& all) {
       {{"--pretrained-model", "--model", std::string(kImport)}});
   add(all, {"resume-from-checkpoint", "resume", "auto-resume-from"},
       {{}, "the same command continues the run in --model"});
-  add(all,
-      {"save-steps", "save-every", "save-checkpoint-steps", "checkpoint-interval", "save-interval",
-       "always-save-checkpoint", "no-epoch-checkpoints", "save-strategy", "checkpoint.interval", "checkpoint.enable",
-       "train.save-interval"},
-      {{"--save-freq"}});
-  add(all, {"save-total-limit", "keep-last-epochs", "keep-latest-k"}, {{"--keep-last"}});
-  add(all,
-      {"eval-steps", "eval-interval", "eval-every", "valid-steps", "val-check-interval", "eval-strategy",
-       "evaluation-strategy", "eval.interval", "validation.freq"},
-      {{"--valid-freq"}});
-  add(all, {"validate-interval"}, {{"--valid-freq 1e"}});
-  add(all, {"eval-iters", "eval.max-iters", "max-eval-samples"}, {{"--valid-samples"}});
-  add(all, {"best-checkpoint-metric", "early-stopping-on", "metric-for-best-model"}, {{"--valid-metrics"}});
-  add(all, {"eval-bleu", "eval-bleu-args", "eval-bleu-detok", "predict-with-generate"}, {{"--valid-metrics bleu"}});
   add(all, {"greater-is-better", "maximize-best-checkpoint-metric"},
       {{}, "whether more is better follows from the metric of --valid-metrics"});
-  add(all, {"early-stopping-patience"}, {{"--patience"}});
   add(all, {"load-best-model-at-end"}, {{}, "the link checkpoints/best of the run points to the best model"});
   add(all, {"do-train", "do-eval", "do-predict", "eval-only"},
       {{}, "gyre train trains and validates; gyre evaluate and gyre predict read finished models"});
-  add(all, {"logging-steps", "log-freq", "log-every", "report-every", "log-every-n-steps", "train.log-interval"},
-      {{"--disp-freq"}});
   add(all, {"report-to", "tensorboard-logdir", "tensorboard-dir", "logging-dir", "enable-tensorboard"},
       {{}, "the run directory contains TensorBoard event files"});
   add(all, {"wandb", "wandb-log", "wandb-project", "wandb-run-name", "enable-wandb", "mlflow", "logger-name"},
@@ -218,18 +106,8 @@ void add_run_names(Equivalents& all) {
 }
 
 void add_device_names(Equivalents& all) {
-  add(all, {"fp16", "bf16", "memory-efficient-fp16", "amp", "half"}, {{"--precision bf16"}});
-  add(all, {"bf16-full-eval"}, {{"--precision bf16"}});
-  add(all, {"tf32"}, {{"--precision tf32"}});
-  add(all, {"dtype", "torch-dtype", "mixed-precision", "mixed-precision-param"}, {{"--precision"}});
   add(all, {"compile", "torch-compile", "torchcompile", "jit", "compile.enable"},
       {{}, "there is nothing to compile: the kernels are part of the program"});
-  add(all,
-      {"gradient-checkpointing", "activation-checkpointing", "recompute-activations", "recompute-granularity",
-       "activation-checkpoint.mode", "checkpoint-activations"},
-      {{"--recompute block"}});
-  add(all, {"devices", "gpu", "cuda"}, {{"--device cuda"}});
-  add(all, {"cpu", "no-cuda", "use-cpu"}, {{"--device cpu"}});
   add(all,
       {"distributed-world-size", "world-size", "nproc-per-node", "ngpus", "num-gpus", "gpu-ranks", "num-nodes", "nodes",
        "nnodes", "gpus"},
@@ -240,9 +118,6 @@ void add_device_names(Equivalents& all) {
       {{}, "mpirun or srun starts the processes and connects them"});
   add(all, {"overlap-grad-reduce", "ddp-find-unused-parameters"},
       {{}, "gradients are all-reduced during the backward pass"});
-  add(all, {"data-threads", "num-threads", "jobs"}, {{"--cpu-threads"}});
-  add(all, {"sharding", "use-distributed-optimizer", "deepspeed", "zero-stage"}, {{"--zero"}});
-  add(all, {"fsdp", "data-parallel-shard-degree"}, {{"--zero 2"}});
   add(all,
       {"tensor-parallel", "tensor-parallel-size", "tensor-model-parallel-size", "tensor-parallel-degree",
        "pipeline-parallel", "pipeline-model-parallel-size", "pipeline-parallel-degree", "pipeline-parallel-size",
@@ -271,14 +146,22 @@ void add_decoding_names(Equivalents& all) {
   add(all, {"chat-template", "system-prompt"}, {{}, "there are no chat templates: the prompt is text as it is"});
 }
 
+// Names that stand beside the declaration of the option that is their only answer.
+void add_declared_names(Equivalents& all) {
+  for (const Option& option : declared_options()) {
+    add(all, option.also_called, {{"--" + option.name()}});
+    for (const auto& [value, names] : option.values_called)
+      add(all, names, {{concat("--", option.name(), " ", value)}});
+  }
+}
+
 // The names of nanoGPT, Hugging Face's Trainer and TRL, Megatron-LM, torchtitan, litgpt, fairseq, Marian, OpenNMT and
 // Sockeye. Of a dotted name (torchtitan, litgpt) the last part counts, unless the whole name is here.
 Equivalents make_option_equivalents() {
   Equivalents all;
+  add_declared_names(all);
   add_model_names(all);
   add_data_names(all);
-  add_batch_names(all);
-  add_optimizer_names(all);
   add_run_names(all);
   add_device_names(all);
   add_decoding_names(all);

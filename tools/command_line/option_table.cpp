@@ -98,6 +98,7 @@ void OptionTable::add(const Option& option) {
   row.shorthand_of = option.shorthand_of;
   row.supplied_by = option.supplied_by;
   row.unused = option.unused;
+  row.elsewhere = option.elsewhere;
   row.required = option.required;
   row.not_saved = !option.saved;
   row.applies_first = option.applies_first;
@@ -346,6 +347,17 @@ bool OptionTable::given_as(const std::string& name) const {
   if (row == nullptr || !row->given || row->given->spelling != name) return false;
   const bool has_default_value = row->write && row->write() == row->default_toml;
   return !has_default_value && (row->given->on_command_line || name != row->name);
+}
+
+std::vector<std::string> OptionTable::notes() const {
+  std::vector<std::string> notes;
+  for (const Row& row : rows_)
+    for (const OtherMeaning& meaning : row.elsewhere)
+      for (const std::string& name : meaning.names)
+        if (meaning.is_noted && given_as(name))
+          notes.push_back(concat("note: --", name, ": in ", meaning.program, " ", meaning.there, "; here ",
+                                 meaning.here, " (gyre help configuration)"));
+  return notes;
 }
 
 bool OptionTable::is_former(const Row& row, const std::string& name) {

@@ -150,6 +150,8 @@ class OptionTable {
   // Whether the option was given under this name with a value other than the default. Its first name, which the files
   // of runs contain for all options, counts only on the command line.
   bool given_as(const std::string& name) const;
+  // A note for each option that was given so by a name that means something else in another program.
+  std::vector<std::string> notes() const;
   // Whether the option was given, on the command line or in a file.
   bool given(const std::string& name) const;
   // Likewise, but not in the file of the run that resolve() read.
@@ -197,6 +199,7 @@ class OptionTable {
     std::string shorthand_of;               // a row's name, or empty
     std::function<std::string()> unused;    // the reason why nothing reads the option; may be empty
     std::string supplied_by;                // a row's name, or empty: this row is not required if that one is given
+    std::vector<OtherMeaning> elsewhere;
     bool flag = false;
     bool required = false;
     bool applies_first = false;

@@ -354,7 +354,7 @@ void print_rows(const AllReduceReport& report) {
 
 struct AllReduceArgs {
   AllReduceBench bench;
-  std::string comm_dtype = "fp32";
+  GradientDtype comm_dtype = GradientDtype::fp32;
   int zero = 0;
   bool shared_memory = true;
   bool json = false;
@@ -367,9 +367,8 @@ int measure(AllReduceArgs& args) {
   expect_at_least(1, "--steps", args.bench.repetitions);
   ParallelOptions{.zero = args.zero}.validate();
   return with_communicator([&](Communicator& ranks) {
-    args.bench.sum = {.comm_dtype = parse_comm_dtype(args.comm_dtype),
-                      .sharded = args.zero >= 1,
-                      .shared_memory = args.shared_memory};
+    args.bench.sum = {
+        .comm_dtype = dtype_of(args.comm_dtype), .sharded = args.zero >= 1, .shared_memory = args.shared_memory};
     const AllReduceReport report = run_all_reduce_bench(ranks, args.bench);
     if (ranks.rank() != 0) return 0;
     Json summary{{"communicator", ranks.name()}};
@@ -390,7 +389,7 @@ void add_bench_all_reduce_command(Program& program) {
       "bench allreduce", "gradient all-reduce by size, under mpirun", [args] { return measure(*args); },
       Program::Processes::ranks);
   table.add_list("--sizes", args->bench.megabytes, "MIB,...", "sizes of the fp32 gradients");
-  table.add_choice("--gradient-dtype", args->comm_dtype, {"fp32", "bf16"}, "data type of gradients sent between ranks");
+  table.add_enum("--gradient-dtype", args->comm_dtype, "data type of gradients sent between ranks");
   table.add("--zero", args->zero, "STAGE", "1 or 2: reduce-scatter, each rank gets the sums of its shard");
   table.add_flag("--shared-memory,!--no-shared-memory", args->shared_memory,
                  "ranks of one machine exchange gradients in shared memory, otherwise by messages");

@@ -89,8 +89,8 @@ void ClassifierEvaluation::add_input_rows(OptionTable& table, const std::string&
 
 void ClassifierEvaluation::add_reading_rows(OptionTable& table, const std::string& item, const std::string& lines) {
   add_length_row(table, item);
-  table.add_choice("--on-bad-line", on_bad_line, {"default", "error", "skip"},
-                   concat("handling of bad ", lines, "; default: skip for an empty text, else error"));
+  table.add_enum("--on-bad-line", on_bad_line,
+                 concat("handling of bad ", lines, "; default: skip for an empty text, else error"));
 }
 
 }  // namespace gyre

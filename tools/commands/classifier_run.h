@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gyre/data/text/line_report.h"
 #include "gyre/models/sequence_classifier.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "gyre/train/tasks/predictions.h"
@@ -50,7 +51,7 @@ bool has_imported_task(const Path& model, const std::string& preset);
 // Options that the evaluations of encoders with a classification head have in common.
 struct ClassifierEvaluation : ClassifierRun {
   Path input;
-  std::string on_bad_line = "default";
+  OnBadLine on_bad_line = OnBadLine::by_kind;
 
   void add_input_rows(OptionTable& table, const std::string& input_help);
   // `item` is what is truncated, such as "pair"; `lines` are the lines of the input, such as "rows".

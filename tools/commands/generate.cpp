@@ -114,7 +114,7 @@ class Generator {
       keeps_line_breaks_ = args_.line_breaks || (args_.samples == 1 && args_.beams.n_best == 1);
       continue_prompts({prompt}, 0);
     } else {
-      InputLines input(args_.input, args_.bad_lines.policy());
+      InputLines input(args_.input, args_.bad_lines.policy);
       input.set_limit(concat(trained_.model->longest(), " tokens"));
       keeps_line_breaks_ = args_.line_breaks || (input.is_terminal() && is_standard(args_.output));
       for_each_window<PromptLine>(

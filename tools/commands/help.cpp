@@ -77,7 +77,7 @@ std::string section(const std::string& title) { return ".SH " + title + "\n"; }
 std::string tagged(const std::string& tag, const std::string& text) { return ".TP\n" + tag + "\n" + text + "\n"; }
 
 // Keeps the lines of the topic, because they contain commands.
-std::string topic(const std::string& name) { return ".nf\n" + roff(help_topic(name)->text) + ".fi\n"; }
+std::string topic(const std::string& name) { return ".nf\n" + roff(help_topic(name)->page()) + ".fi\n"; }
 
 std::string option_entry(const OptionDescription& option) {
   std::string tag;
@@ -191,7 +191,7 @@ int print_help(const Program& program, const std::vector<std::string>& words) {
   if (words.empty()) {
     print_overview(program.describe());
   } else if (const HelpTopic* topic = words.size() == 1 ? help_topic(words.front()) : nullptr) {
-    std::cout << topic->text;
+    std::cout << topic->page();
   } else {
     const std::vector<std::string> known = subjects(program);
     if (std::find(known.begin(), known.end(), words.front()) == known.end())

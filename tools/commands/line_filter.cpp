@@ -39,7 +39,7 @@ FilterCounts LineFilter::run(const LineTransform& transform, std::vector<Path> o
   other_inputs.push_back(input);
   require_no_input(output, other_inputs);
   threads.use();
-  InputLines lines(input, bad_lines.policy());
+  InputLines lines(input, bad_lines.policy);
   OutputLines results(output);
   FilterCounts counts;
   std::vector<std::string> block;

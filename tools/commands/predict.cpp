@@ -130,7 +130,7 @@ class Predictor {
         task_(task_of(args, trained_.model->config())),
         max_length_(args.length(*trained_.model, task_.max_length)),
         format_(task_.classes, size_t(args.top_k), args.json),
-        input_(args.input, args.bad_lines.policy()),
+        input_(args.input, args.bad_lines.policy),
         output_(args.output) {
     args.table->reject_unused("top-k", !task_.classes.empty(), "the model predicts a score");
     if (!task_.classes.empty()) expect_between(1, int(task_.classes.size()), "--top-k", args.top_k);

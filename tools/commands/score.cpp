@@ -113,8 +113,8 @@ ScoredPairs::ScoredPairs(const ScoredPairFiles& files, const Vocabulary& vocabul
     : vocabulary_(vocabulary),
       n_best_(files.n_best),
       limit_(size_t(std::min<int64_t>(files.max_length, longest))),
-      sources_(files.source, files.bad_lines.policy()),
-      targets_(files.target, files.bad_lines.policy()) {
+      sources_(files.source, files.bad_lines.policy),
+      targets_(files.target, files.bad_lines.policy) {
   for (InputLines* lines : {&sources_, &targets_}) lines->set_limit(concat(limit_, " tokens"));
 }
 

@@ -29,7 +29,8 @@ TrainedDocuments trained(const ScoredDocuments& given, const Path& model, const 
       return found == state->options.end() ? otherwise : found->second;
     };
     if (options.documents.empty()) options.documents = option("=documents", "blank-line");
-    if (options.line_ends.empty()) options.line_ends = option(std::string(kLineEndsOption), "none");
+    if (!options.line_ends)
+      options.line_ends = parse_enum<LineEnds>("--line-ends", option(std::string(kLineEndsOption), "none"));
   }
   if (options.documents.empty()) options.documents = "blank-line";
   return options;
@@ -37,11 +38,12 @@ TrainedDocuments trained(const ScoredDocuments& given, const Path& model, const 
 
 // Says that the tokens of a store are not those that the model was trained to predict.
 void print_other_line_ends(const TokenStore& store, const TrainedDocuments& used) {
-  const std::string_view has = name_of(store.line_ends().value_or(LineEnds::none));
+  const LineEnds has = store.line_ends().value_or(LineEnds::none);
   if (!used.is_of_run || used.documents == "whole" || has == used.line_ends) return;
-  print_message(concat("line ends: ", has, ", as ", store.name(), " was built; the run was trained with ",
-                       used.line_ends, ", so the model does not expect this text: gyre data build --line-ends ",
-                       used.line_ends, " builds what it expects"));
+  const std::string_view expected = enum_name(*used.line_ends);
+  print_message(concat("line ends: ", enum_name(has), ", as ", store.name(), " was built; the run was trained with ",
+                       expected, ", so the model does not expect this text: gyre data build --line-ends ", expected,
+                       " builds what it expects"));
 }
 
 }  // namespace
@@ -52,24 +54,23 @@ Documents open_scored_documents(const ScoredDocuments& options, const Path& mode
   TextProgress progress(quiet);
   DocumentOptions read{.end = parse_document_end(used.documents),
                        .text_field = used.text_field,
-                       .on_bad_line = parse_on_bad_line(used.on_bad_line),
+                       .on_bad_line = used.on_bad_line,
                        .on_progress = progress.callback()};
   TextInputs files(inputs);
   const bool has_text = std::any_of(files.begin(), files.end(),
                                     [](const TextInput& file) { return file.kind() != TextKind::token_store; });
   // A token store keeps the line ends that it has, unless others are asked for.
-  if (read.end != DocumentEnd::whole && !used.line_ends.empty() && (has_text || !options.line_ends.empty()))
-    read.line_ends = parse_line_ends(used.line_ends);
+  if (read.end != DocumentEnd::whole && (has_text || options.line_ends)) read.line_ends = used.line_ends;
   Documents documents = open_documents(vocabulary, std::move(files), read);
   progress.clear();
   if (quiet) return documents;
-  if (!documents.report && options.line_ends.empty()) print_other_line_ends(documents.store, used);
+  if (!documents.report && !options.line_ends) print_other_line_ends(documents.store, used);
   if (!documents.report) return documents;
   if (options.documents.empty() && used.is_of_run)
     print_message(concat("documents: ", used.documents, " (--documents of the run)"));
-  if (options.line_ends.empty() && read.end == DocumentEnd::blank_line) {
+  if (!options.line_ends && read.end == DocumentEnd::blank_line) {
     const LineEnds line_ends = documents.store.line_ends().value_or(LineEnds::none);
-    print_message(concat("line ends: ", name_of(line_ends), " (",
+    print_message(concat("line ends: ", enum_name(line_ends), " (",
                          used.is_of_run ? "--line-ends of the run" : "what the vocabulary can write", ")"));
   }
   for (const LineReport& file : documents.report->files) print_message(file.describe());
@@ -86,8 +87,8 @@ void ScoredText::add_rows(OptionTable& table) {
   table.add(documents_option(&documents.documents, "; with whole, its </s> counts too; default: as in training"));
   table.add(line_ends_option(&documents.line_ends, "as in training"));
   table.add(text_field_option(&documents.text_field));
-  table.add_choice("--on-bad-line", documents.on_bad_line, {"default", "error", "skip"},
-                   "handling of bad lines; default: error for invalid UTF-8 and bad JSON, skip for empty lines");
+  table.add_enum("--on-bad-line", documents.on_bad_line,
+                 "handling of bad lines; default: error for invalid UTF-8 and bad JSON, skip for empty lines");
   bos.add_row(table);
 }
 

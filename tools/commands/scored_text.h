@@ -1,6 +1,7 @@
 // Options of the commands that score a text with a language model: the model and the text.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,10 @@ namespace gyre {
 
 // How the documents of a text are read for a model: as in its training, unless options were given.
 struct ScoredDocuments {
-  std::string documents;  // empty: as in training, or blank-line if that is unknown
-  std::string line_ends;  // empty: as in training, or the default of the vocabulary if that is unknown
+  std::string documents;                // empty: as in training, or blank-line if that is unknown
+  std::optional<LineEnds> line_ends{};  // empty: as in training, or the default of the vocabulary if that is unknown
   std::string text_field = "text";
-  std::string on_bad_line = "default";
+  OnBadLine on_bad_line = OnBadLine::by_kind;
 };
 
 // Opens the text for a model. Prints to standard error, unless `quiet` is set, which --documents and --line-ends of the

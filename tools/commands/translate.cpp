@@ -33,7 +33,7 @@ class Translator {
       : args_(args),
         decoder_(args.decoding, args.decode, args.allow_unk),
         limit_(size_t(std::min<int64_t>(args.max_length, decoder_.trained.ensemble.longest()))),
-        input_(args.input, args.bad_lines.policy()),
+        input_(args.input, args.bad_lines.policy),
         output_(args.output),
         progress_(args.decoding.quiet ? nullptr : line_progress(args.output)) {
     input_.set_limit(concat(limit_, " tokens"));

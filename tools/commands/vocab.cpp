@@ -27,7 +27,9 @@ struct VocabArgs {
   std::vector<Path> input;
   Path output, codes, dictionary, vocabulary, codes_output;
   SentencePieceOptions sentencepiece;
-  std::string on_bad_line = "default", documents = "blank-line", line_ends, text_field = "text";
+  std::string documents = "blank-line", text_field = "text";
+  std::optional<LineEnds> line_ends;
+  OnBadLine on_bad_line = OnBadLine::by_kind;
   SubwordNmtTraining subword_nmt;
   WordPieceTraining wordpiece;  // options of WordPiece; the size is that of sentencepiece
   WobertTraining wobert;        // options of WoBERT; the others are those of wordpiece
@@ -93,7 +95,7 @@ std::vector<LineReport> train(VocabArgs& args) {
   args.threads.use();
   TextProgress progress(false);
   TrainingText text{.text_field = args.text_field,
-                    .on_bad_line = parse_on_bad_line(args.on_bad_line),
+                    .on_bad_line = args.on_bad_line,
                     .on_progress = progress.callback(),
                     .on_merge = progress.merges()};
   if (args.sentencepiece.type == "wordpiece") {
@@ -117,7 +119,7 @@ std::vector<LineReport> train(VocabArgs& args) {
     o.min_frequency = args.min_frequency;
     o.user_symbols = args.sentencepiece.user_symbols;
     text.end = parse_document_end(args.documents);
-    text.line_ends = args.line_ends.empty() ? LineEnds::keep : parse_line_ends(args.line_ends);
+    text.line_ends = args.line_ends.value_or(LineEnds::keep);
     o.text = text;
     return train_byte_bpe(args.input, o, args.output);
   }
@@ -147,7 +149,7 @@ int make_vocabulary(VocabArgs& args) {
   } else if (type == "wordpiece" && args.input.empty()) {
     write_wordpiece_vocabulary(args.dictionary, args.wordpiece.lower_case, args.output);
   } else if (type == "wobert" && args.input.empty()) {
-    load_vocabulary(args.vocabulary, TokenizerChoice{.kind = type, .dictionary = args.dictionary})->save(args.output);
+    load_vocabulary(args.vocabulary, TokenizerChoice{TokenizerKind::wobert, args.dictionary})->save(args.output);
   } else if (type == "bytes") {
     ByteVocabulary().save(args.output);
   } else {
@@ -171,9 +173,9 @@ void add_training_rows(OptionTable& table, VocabArgs& args) {
   args.threads.add_row(table, ",--num-threads");
   table.add("--min-frequency", args.min_frequency, "COUNT",
             "minimum frequency of a pair to merge (byte-bpe, wordpiece, wobert, subword-nmt) or of a Chinese word");
-  table.add_choice("--on-bad-line", args.on_bad_line, {"default", "error", "skip"},
-                   "handling of bad lines; default: error for invalid UTF-8 and bad JSON, skip for empty and overlong "
-                   "lines");
+  table.add_enum("--on-bad-line", args.on_bad_line,
+                 "handling of bad lines; default: error for invalid UTF-8 and bad JSON, skip for empty and overlong "
+                 "lines");
 }
 
 void add_sentencepiece_rows(OptionTable& table, VocabArgs& args) {

@@ -2,10 +2,61 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
+#include <tuple>
+#include <vector>
+
+#include "gyre/core/error.h"
+#include "tools/command_line/declared_options.h"
 
 namespace gyre {
 
 namespace {
+
+constexpr size_t kWidth = 80;
+
+// Lines of at most kWidth characters that begin with an indentation.
+std::string wrapped(const std::string& text, size_t indent) {
+  std::string lines;
+  size_t column = kWidth;
+  std::istringstream words(text);
+  for (std::string word; words >> word; column += 1 + word.size()) {
+    const bool fits = column + 1 + word.size() <= kWidth;
+    lines += fits ? " " : lines.empty() ? std::string(indent, ' ') : "\n" + std::string(indent, ' ');
+    if (!fits) column = indent - 1;
+    lines += word;
+  }
+  return lines + "\n";
+}
+
+// What names of options mean in other programs, as the options declare it, each meaning once with all its names.
+std::string other_meanings() {
+  std::vector<OtherMeaning> all;
+  for (const Option& option : declared_options()) {
+    for (const OtherMeaning& meaning : option.elsewhere) {
+      const auto is_same = [&](const OtherMeaning& other) {
+        return std::tie(other.program, other.there, other.here) ==
+               std::tie(meaning.program, meaning.there, meaning.here);
+      };
+      const auto found = std::ranges::find_if(all, is_same);
+      OtherMeaning& one =
+          found == all.end()
+              ? all.emplace_back(OtherMeaning{{}, meaning.program, meaning.there, meaning.here, meaning.is_noted})
+              : *found;
+      for (const std::string& name : meaning.names)
+        if (std::ranges::count(one.names, name) == 0) one.names.push_back(name);
+    }
+  }
+  std::string text;
+  for (const OtherMeaning& meaning : all) {
+    std::string names;
+    for (const std::string& name : meaning.names)
+      names += concat(names.empty() ? "--" : ", --", name, meaning.is_noted ? " *" : "");
+    text += wrapped(names, 0) + wrapped(concat(meaning.program, ": ", meaning.there), 4) +
+            wrapped("Gyre: " + meaning.here, 4);
+  }
+  return text;
+}
 
 const std::array kTopics{HelpTopic{"batches", "the global batch: size, ranks, accumulation, memory",
                                    R"(A global batch is the data of one update, over all ranks. --mini-batch-words
@@ -77,36 +128,12 @@ tools/recipes in the source tree has files to start from.
 
 Many options also have the names of Marian or fairseq: --lr is --learn-rate.
 Periods have Marian's form (--valid-freq 5000u, --after 10Gt; a plain number
-counts updates). Some names have a different meaning in Gyre. The log starts
-with a note about those that are marked with *.
+counts updates). --task and --preset choose only the shape of a model; Marian's
+--task also sets rates and dropout. These names mean something else in another
+program, and the log starts with a note about those that are marked with *:
 
-name                     other program              Gyre
---max-tokens *           fairseq: a GPU's batch,    the global batch, counted
-                         by the longer side         by --batch-unit
---batch-size *           fairseq: a GPU's batch     the global batch
---mini-batch-words       Marian: source words       tokens by --batch-unit
---update-freq *,         batches per update         micro-batches per rank
---optimizer-delay *                                 and update
---min-lr *,              fairseq: training stops    minimum learning rate
---stop-min-lr *          at this rate
---clip-norm              Marian: norm of the summed norm of the mean gradient
-                         gradient of the batch;     per predicted token, as in
-                         default 1                  fairseq; default 0 (off)
---label-smoothing        fairseq: over the other    over all tokens, as in
-                         tokens                     Marian and PyTorch
-cross-entropy            Marian: per sentence;      per token, in nats
-(--valid-metrics)        fairseq: in bits
---task, --preset         Marian: also rates and     only the model's shape
-                         dropout
---encoder-attention-heads, --encoder-ffn-embed-dim,
---encoder-normalize-before, --encoder-learned-pos *
-                         fairseq: encoder only      both stacks
---max-source-positions * fairseq: longest source    rows of position tables
---model                  Marian: a file             the run directory
---overwrite *            Marian: keeps a single     deletes the existing run,
-                         model file                 starts a new one
---cpu-threads 0          Marian: use GPUs           all cores
-)"},
+)",
+                                   other_meanings},
 
                          HelpTopic{"devices", "CPUs, GPUs and threads",
                                    R"(--device cpu is the default; cuda is the first GPU, cuda:N is GPU number N.

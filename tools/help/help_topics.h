@@ -2,13 +2,17 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace gyre {
 
 struct HelpTopic {
   std::string_view name, summary;
-  std::string_view text;  // lines of at most 80 characters
+  std::string_view text;            // lines of at most 80 characters
+  std::string (*more)() = nullptr;  // text that follows, if there is any
+
+  std::string page() const { return std::string(text) + (more == nullptr ? "" : more()); }
 };
 
 std::span<const HelpTopic> help_topics();

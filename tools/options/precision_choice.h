@@ -1,6 +1,7 @@
 // --precision for commands other than training jobs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,22 +13,24 @@ namespace gyre {
 class PrecisionChoice {
  public:
   void add_row(OptionTable& table) {
-    table.add_choice("--precision", name_, names_,
-                     "precision of activations and matrix products; auto: bf16 if the device supports it");
+    add(table, {std::begin(kTrainingPrecisions), std::end(kTrainingPrecisions)},
+        "precision of activations and matrix products; auto: bf16 if the device supports it");
   }
   // The row of a command that only uses trained models.
   void add_inference_row(OptionTable& table) {
-    names_ = inference_precision_names();
-    table.add_choice("--precision", name_, names_,
-                     "precision of activations and matrix products; int8 (CPUs): of products only; auto: bf16 if the "
-                     "device supports it");
+    add(table, enum_values<Precision>(),
+        "precision of activations and matrix products; int8 (CPUs): of products only; auto: bf16 if the device "
+        "supports it");
   }
   // Throws UsageError if the device does not support it.
-  Precision on(const Kernels& kernels) const { return parse_precision(name_, kernels, names_); }
+  Precision on(const Kernels& kernels) const { return precision_on(kernels, precision_); }
 
  private:
-  std::string name_ = "fp32";
-  std::vector<std::string> names_ = precision_names();
+  void add(OptionTable& table, const std::vector<Precision>& values, const std::string& help) {
+    table.add({"--precision", one_of(&precision_, "auto", values), "", help});
+  }
+
+  std::optional<Precision> precision_ = Precision::fp32;
 };
 
 }  // namespace gyre

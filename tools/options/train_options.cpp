@@ -5,7 +5,6 @@
 
 #include "gyre/train/checkpoint/run_directory.h"
 #include "tools/command_line/config_file.h"
-#include "tools/command_line/foreign_options.h"
 
 namespace gyre {
 
@@ -19,7 +18,7 @@ void set_common_training_rows(OptionTable& table) {
 
 void record_train_options(const OptionTable& table, TrainOptions& options) {
   options.record.toml = table.toml();
-  options.record.notes = foreign_notes(table);
+  options.record.notes = table.notes();
   if (table.resumes_run())
     options.record.notes.push_back("options: read from " + (options.start.directory / "train.toml").string());
 }

@@ -70,7 +70,7 @@ class Planner {
   // Memory of sums that NCCL's all-reduce does not add in place (train/parallel/all_reduce.h).
   double exchange_bytes() const {
     const ParallelOptions& o = job_.load.parallel;
-    const bool in_place = o.gradient_dtype == "fp32" && o.zero == 0;
+    const bool in_place = o.gradient_dtype == GradientDtype::fp32 && o.zero == 0;
     return in_place ? 0 : std::min(job_.load.bucket_bytes, gradient_bytes(job_.load, 1, 1));
   }
 

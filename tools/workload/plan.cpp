@@ -101,7 +101,7 @@ PlanRow plan_row(const PlanLoad& load, const PlanRates& rates, const RankCost& c
   row.optimizer = cost.optimizer * own / elements;
   if (ranks == 1) return row;
 
-  const double sent = double(dtype_bytes(parse_comm_dtype(load.parallel.gradient_dtype)));  // bytes per element
+  const double sent = double(dtype_bytes(dtype_of(load.parallel.gradient_dtype)));  // bytes per element
   const auto half = [&](double n, double element_bytes) {
     if (n == 0) return 0.0;
     const double buckets = std::max(1.0, n * kElement / load.bucket_bytes);

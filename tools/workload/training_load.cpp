@@ -150,8 +150,8 @@ constexpr int64_t kSampleTokens = 2048;  // tokens of the measured batch, on all
 
 // Number of tokens in a global batch, over all sides that pass through the model.
 double batch_tokens(const TrainOptions& o, double tokens_of_item, double sides) {
-  if (o.batch.unit == "sentences") return double(o.batch.size) * tokens_of_item;
-  return double(o.batch.size) * (o.batch.unit == "total" ? 1 : sides);
+  if (o.batch.unit == BatchUnit::sentences) return double(o.batch.size) * tokens_of_item;
+  return double(o.batch.size) * (o.batch.unit == BatchUnit::total_tokens ? 1 : sides);
 }
 
 void add_optimizer(PlanLoad& load, const Parameters& parameters, const OptimizerOptions& options, Device device) {
@@ -192,7 +192,7 @@ PlanLoad training_load(Workload& work, const TrainOptions& options, Kernels& ker
 MachineLoad machine_load(const MakeBatch& make, const TrainOptions& options, double item_tokens, double sides,
                          const PlanRates& given) {
   Kernels& kernels = kernels_on(parse_device(options.device.name, 0));
-  const Precision precision = parse_precision(options.device.precision, kernels);
+  const Precision precision = precision_on(kernels, options.device.precision);
   const bool on_cpu = kernels.device() == Device{};
   Kernels& counting = on_cpu ? virtual_kernels() : kernels;
   if (on_cpu) reset_virtual_memory();  // the peak is then that of the batch

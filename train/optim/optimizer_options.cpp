@@ -85,25 +85,35 @@ std::string cooldown_toml(std::optional<uint64_t> updates, double percent) {
 void ScheduleOptions::declare(OptionList& list) {
   list.group("Learning rate");
   list.add(OnResume::other_bits, "--learn-rate,-l,--lr", &learning_rate, "RATE", "peak learning rate",
-           {.bounds = positive()});
-  list.add(OnResume::other_bits, "--lr-schedule,--lr-scheduler", one_of(&kind, schedule_names()),
-           "learning rate schedule after the warm-up; linear, cosine, polynomial and wsd (warm-up, stable, decay) end "
-           "at --total-updates");
+           {.bounds = positive(), .also_called = {"learning-rate", "base-lr", "peak-lr", "max-lr"}});
+  list.add(
+      OnResume::other_bits, "--lr-schedule,--lr-scheduler", one_of(&kind, schedule_names()),
+      "learning rate schedule after the warm-up; linear, cosine, polynomial and wsd (warm-up, stable, decay) end "
+      "at --total-updates",
+      OptionDetails{.also_called = {"lr-scheduler-type", "lr-decay-style", "decay-type", "decay-lr", "lr-decay-type"},
+                    .values_called = {{"inverse-sqrt", {"lr-decay-inv-sqrt"}}}});
   list.add(
       OnResume::other_bits, "--lr-warmup,--warmup-updates",
       {1, 1, [this](const Words& words) { std::tie(warmup, warmup_percent) = parse_updates_or_share(words.back()); },
        [this] { return updates_or_share_toml(warmup, warmup_percent); },
        [this] { return updates_or_share_text(warmup, warmup_percent); }},
       "UPDATES",
-      "linear warm-up to the peak learning rate; 10%: share of all updates, the default with a pretrained model");
+      "linear warm-up to the peak learning rate; 10%: share of all updates, the default with a pretrained model",
+      {.also_called = {"warmup-steps", "warmup-iters", "lr-warmup-iters", "lr-warmup-steps", "lr-warmup-samples",
+                       "num-warmup-steps", "warmup"},
+       .values_called = {{"10%", {"warmup-ratio", "lr-warmup-fraction", "warmup-fraction"}}}});
   list.add(OnResume::other_bits, "--lr-warmup-start-rate,--warmup-init-lr", &warmup_initial, "RATE",
            "initial learning rate of the warm-up",
            {.bounds = finite_at_least(0), .unused = [this] { return warms_up() ? "" : "--lr-warmup is 0"; }});
-  list.add(OnResume::other_bits, "--lr-minimum,--stop-min-lr,--min-lr,--end-learning-rate", &minimum_rate, "RATE",
-           "minimum learning rate, at which cosine, polynomial and wsd end");
+  list.add(
+      OnResume::other_bits, "--lr-minimum,--stop-min-lr,--min-lr,--end-learning-rate", &minimum_rate, "RATE",
+      "minimum learning rate, at which cosine, polynomial and wsd end",
+      {.elsewhere = {
+           {{"min-lr", "stop-min-lr"}, "fairseq", "training stops at this rate", "it is the minimum learning rate"}}});
   list.add(OnResume::other_bits, "--total-updates,--total-num-update", &total_updates, "UPDATES",
            "update at which --lr-schedule ends; 0: the end of the run (--after)",
-           {.unused = [this] { return needs_total_updates() ? "" : concat("--lr-schedule ", kind, " does not end"); }});
+           {.unused = [this] { return needs_total_updates() ? "" : concat("--lr-schedule ", kind, " does not end"); },
+            .also_called = {"lr-decay-iters", "lr-decay-steps"}});
   list.add(OnResume::other_bits, "--lr-power,--power", &power, "NUMBER",
            "exponent of --lr-schedule polynomial; 1: linear",
            {.bounds = positive(),
@@ -113,16 +123,19 @@ void ScheduleOptions::declare(OptionList& list) {
            {1, 1, [this](const Words& words) { std::tie(cooldown, cooldown_percent) = parse_cooldown(words.back()); },
             [this] { return cooldown_toml(cooldown, cooldown_percent); }, [this] { return cooldown_text(*this); }},
            "UPDATES", "updates of the decay at the end of --lr-schedule wsd; 20%: share of all updates",
-           {.unused = without_cooldown});
+           {.unused = without_cooldown,
+            .values_called = {{"10%", {"lr-scheduler.decay-ratio", "decay-ratio", "wsd-decay-ratio"}}}});
   list.add(OnResume::other_bits, "--lr-cooldown-form", &cooldown_form, "shape of the decay during the cooldown",
            {.unused = without_cooldown});
 }
 
 void OptimizerOptions::declare(OptionList& list) {
+  constexpr const char* kAdamUnit = "BETA1 BETA2 EPSILON";
   list.group("Optimizer");
   list.add(OnResume::other_bits, "--optimizer,-o", one_of(&kind, update_rule_names()),
            "adamw: Adam with decoupled weight decay; muon: orthogonal updates of the weights of linear layers, AdamW "
-           "for other parameters; normuon: Muon with normalized rows");
+           "for other parameters; normuon: Muon with normalized rows",
+           OptionDetails{.also_called = {"optim", "optimizer-type", "optimizer-name", "optimizer.name"}});
   list.add(OnResume::other_bits, "--optimizer-params",
            {3, 3,
             [this](const Words& words) {
@@ -135,7 +148,8 @@ void OptimizerOptions::declare(OptionList& list) {
             [this] {
               return option_text(std::vector{beta1, beta2, epsilon});
             }},
-           "BETA1 BETA2 EPSILON", "beta1, beta2 and epsilon of Adam; lion has the first two, by default 0.9 and 0.99");
+           kAdamUnit, "beta1, beta2 and epsilon of Adam; lion has the first two, by default 0.9 and 0.99",
+           {.values_called = {{kAdamUnit, {"adam-beta1", "adam-beta2", "beta1", "beta2"}}}});
   list.add_shorthand("--adam-betas",
                      {1, 2,
                       [this](const Words& words) {
@@ -145,14 +159,22 @@ void OptimizerOptions::declare(OptionList& list) {
                      "BETA1 BETA2", "the first two values of --optimizer-params");
   list.add_shorthand("--adam-eps", {1, 1, [this](const Words& words) { epsilon = parsed<double>(words.back()); }},
                      "NUMBER", "the third value of --optimizer-params",
-                     {.unused = [this] { return kind == "lion" ? "--optimizer is lion" : ""; }});
+                     {.unused = [this] { return kind == "lion" ? "--optimizer is lion" : ""; },
+                      .also_called = {"adam-epsilon", "eps"}});
   list.add(OnResume::other_bits, "--momentum", &momentum, "NUMBER", "momentum of muon and normuon (Nesterov)",
            {.unused = [this] { return kind == "muon" || kind == "normuon" ? "" : concat("--optimizer is ", kind); }});
   list.add(OnResume::other_bits, "--weight-decay", &weight_decay, "NUMBER",
            "decoupled weight decay of all parameters but norms and biases, except with --optimizer adam; 0: none",
            {.bounds = finite_at_least(0)});
   list.add(OnResume::other_bits, "--clip-norm", &clip_norm, "NORM",
-           "gradient clipping: maximum global norm of the gradient; 0: no clipping", {.bounds = finite_at_least(0)});
+           "gradient clipping: maximum global norm of the gradient; 0: no clipping",
+           {.bounds = finite_at_least(0),
+            .also_called = {"max-grad-norm", "grad-clip", "clip-grad", "gradient-clip-val", "max-norm"},
+            .elsewhere = {{{"clip-norm"},
+                           "Marian",
+                           "the norm of the summed gradient of the batch; default 1",
+                           "the norm of the mean gradient per predicted token, as in fairseq; default 0 (off)",
+                           false}}});
   list.add(OnResume::other_bits, "--decay-for", pattern_values(&decays), "PATTERN=NUMBER...",
            "weight decay of the parameters whose names match the pattern, with the wildcards * and ?, such as "
            "'*embed_*=0'; the last match counts");

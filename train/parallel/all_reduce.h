@@ -41,9 +41,6 @@ struct AllReduceOptions {
   bool is_all_reduce() const { return tree_leaves == 0 && comm_dtype == DType::f32 && !sharded; }
 };
 
-// Parses a value of --gradient-dtype: "fp32" or "bf16".
-inline DType parse_comm_dtype(std::string_view name) { return name == "bf16" ? DType::bf16 : DType::f32; }
-
 // Collective. Returns the fastest implementation that all ranks support. Keeps references. `kernels`: of the device of
 // this rank's gradients. `gpus`: from connect_gpus(), null without NCCL.
 std::unique_ptr<AsyncAllReduce> make_async_all_reduce(Communicator& ranks, Kernels& kernels,

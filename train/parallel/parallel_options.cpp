@@ -12,10 +12,16 @@ constexpr double kLargestBucket = 1'000'000;  // MiB
 }  // namespace
 
 void ParallelOptions::declare_micro_batches(OptionList& list) {
+  constexpr const char* kBatches = "this many batches make one update";
+  constexpr const char* kParts =
+      "the global batch stays the same, and each rank splits its part into this many micro-batches";
   // The number of micro-batches is compared with that of the checkpoint.
   list.add(OnResume::same_bits, "--optimizer-delay,--update-freq", &accumulation, "NUMBER",
            "micro-batches whose gradients each rank accumulates for one update",
-           {.bounds = between(1, kMaxMicroBatches)});
+           {.bounds = between(1, kMaxMicroBatches),
+            .also_called = {"gradient-accumulation-steps", "grad-accum", "accumulate-grad-batches", "accum-count"},
+            .elsewhere = {{{"update-freq"}, "fairseq", kBatches, kParts},
+                          {{"optimizer-delay"}, "Marian", kBatches, kParts}}});
   list.add(OnResume::same_bits, "--micro-batches,--shards", &micro_batches, "NUMBER",
            "micro-batches per global batch; 0: one per rank and accumulation step, 8 with --deterministic",
            {.bounds = between(0, kMaxMicroBatches), .former_names = {"shards"}});
@@ -27,13 +33,15 @@ void ParallelOptions::declare_exchange(OptionList& list) {
   list.add(
       OnResume::same_bits, "--bucket-mb,--bucket-cap-mb", &bucket_mb, "MIB",
       "maximum size of a gradient bucket; buckets are reduced while backward is still running; default: 1, on GPUs 32");
-  list.add(OnResume::other_bits, "--gradient-dtype", one_of(&gradient_dtype, {"fp32", "bf16"}),
+  list.add(OnResume::other_bits, "--gradient-dtype", &gradient_dtype,
            "data type of gradients sent between ranks; sums are computed in fp32");
   list.add(OnResume::same_bits, "--shared-memory,!--no-shared-memory", &shared_memory,
            "ranks of one machine exchange gradients in shared memory, otherwise by messages");
   list.add(OnResume::same_bits, "--zero", &zero, "STAGE",
            "ZeRO stage; 1: shard the optimizer state over the ranks; 2: shard gradients too; 0: no sharding",
-           {.bounds = Bounds{.expected = "stage 0, 1 or 2", .minimum = 0, .maximum = 2}});
+           {.bounds = Bounds{.expected = "stage 0, 1 or 2", .minimum = 0, .maximum = 2},
+            .also_called = {"sharding", "use-distributed-optimizer", "deepspeed", "zero-stage"},
+            .values_called = {{"2", {"fsdp", "data-parallel-shard-degree"}}}});
   list.add(OnResume::same_bits, "--watchdog-timeout,--hang-timeout", &watchdog_timeout, "SECONDS",
            "timeout of collective operations, after which the job aborts and names the missing ranks; ten times as "
            "long for validation and checkpoints; 0: none",
@@ -55,8 +63,8 @@ void ParallelOptions::validate() const {
   const double bucket = bucket_mb_on(Device{});
   expect(bucket > 0 && bucket <= kLargestBucket, "--bucket-mb", concat("a number above 0 and at most ", kLargestBucket),
          bucket);
-  expect(!deterministic || gradient_dtype == "fp32", "--gradient-dtype",
-         "fp32 with --deterministic (in bf16 the sums depend on the number of ranks)", gradient_dtype);
+  expect(!deterministic || gradient_dtype == GradientDtype::fp32, "--gradient-dtype",
+         "fp32 with --deterministic (in bf16 the sums depend on the number of ranks)", enum_name(gradient_dtype));
 }
 
 int ParallelOptions::micro_batches_on(int ranks) const {

@@ -1,23 +1,33 @@
 // Options of data parallelism: how a batch is divided into micro-batches, and how ranks exchange gradients.
 #pragma once
 
+#include <cstdint>
 #include <optional>
-#include <string>
+#include <string_view>
+#include <utility>
 
+#include "gyre/core/enum_names.h"
 #include "gyre/core/option_list.h"
 #include "gyre/core/tensor.h"
 
 namespace gyre {
+
+// Data type of gradients in messages between ranks.
+enum class GradientDtype : uint8_t { fp32, bf16 };
+template <>
+inline constexpr std::pair<GradientDtype, std::string_view> kEnumNames<GradientDtype>[] = {
+    {GradientDtype::fp32, "fp32"}, {GradientDtype::bf16, "bf16"}};
+inline DType dtype_of(GradientDtype type) { return type == GradientDtype::bf16 ? DType::bf16 : DType::f32; }
 
 struct ParallelOptions {
   int accumulation = 1;   // micro-batches per rank and update
   int micro_batches = 0;  // number per global batch; 0: ranks * accumulation, or 8 with `deterministic`
   bool deterministic = false;
   std::optional<double> bucket_mb = {};  // size of a gradient bucket in MiB; default: see bucket_mb_on()
-  std::string gradient_dtype = "fp32";   // communication dtype of gradients: fp32, bf16
-  bool shared_memory = true;             // ranks of a machine exchange gradients in shared memory, if they can
-  int zero = 0;                          // ZeRO stage: 1 shards the optimizer's state over the ranks, 2 also gradients
-  double watchdog_timeout = 600;         // time limit of a collective in seconds; 0: none
+  GradientDtype gradient_dtype = GradientDtype::fp32;
+  bool shared_memory = true;      // ranks of a machine exchange gradients in shared memory, if they can
+  int zero = 0;                   // ZeRO stage: 1 shards the optimizer's state over the ranks, 2 also gradients
+  double watchdog_timeout = 600;  // time limit of a collective in seconds; 0: none
 
   void declare(OptionList& list);
   void declare_micro_batches(OptionList& list);  // those of the batch alone

@@ -112,7 +112,7 @@ std::shared_ptr<const Vocabulary> fitting_vocabulary(const Path& directory, cons
             ": expected at most as many vocabulary pieces as vocab_size in config.json, ", model_size, ", got ",
             vocabulary ? vocabulary->size() : 0);
   } catch (const Error& error) {
-    if (tokenizer.kind != "auto") throw;  // the user asked for it
+    if (tokenizer.kind != TokenizerKind::by_content) throw;  // the user asked for it
     notes.push_back(concat("the tokenizer is not imported, and the model has no vocabulary: ", error.what()));
     return nullptr;
   }

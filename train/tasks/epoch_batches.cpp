@@ -7,7 +7,7 @@ namespace gyre {
 EpochBatches::EpochBatches(BatchItems items, const BatchingOptions& options, uint64_t seed, int micro_batches,
                            int max_length)
     : items_(std::move(items)),
-      options_{.budget = {BatchBudget::parse_unit(options.unit), options.size},
+      options_{.budget = {options.unit, options.size},
                .maxi_batch = options.maxi_batch,
                .shuffle = options.shuffle == Shuffle::data,
                .max_length = max_length},

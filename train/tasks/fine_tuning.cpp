@@ -105,7 +105,7 @@ ClassifierConfig classifier_config(const FineTuningOptions& options, const Encod
                                    int64_t outputs) {
   ClassifierConfig config;
   config.encoder = encoder;
-  config.head = options.head == "auto" ? head_of(encoder) : parse_enum<ClassifierHead>("--head", options.head);
+  config.head = options.head ? *options.head : head_of(encoder);
   config.classes = outputs;
   config.dropout = options.classifier_dropout;
   return config;

@@ -7,7 +7,7 @@
 namespace gyre {
 
 FineTuningOptions::FineTuningOptions(double fine_tuning_rate) : fine_tuning_rate_(fine_tuning_rate) {
-  batch.unit = "sentences";
+  batch.unit = BatchUnit::sentences;
   batch.maxi_batch = 1;  // batches have no padding, so mixed lengths cost nothing and make better batches
   optimizer.schedule.learning_rate = fine_tuning_rate;
   optimizer.beta2 = 0.999;
@@ -26,12 +26,12 @@ void FineTuningOptions::declare_fine_tuning(OptionList& list, const std::string&
   list.add(OnResume::same_bits, "--vocab,--vocabs,-v", &data.vocabulary, "FILE",
            "vocabulary from gyre vocab, if there is no --pretrained-model");
   tokenizer.declare(list);
-  list.add(OnResume::another_model, "--head", one_of(&head, {"auto", "bert", "roformer", "mean"}),
+  list.add(OnResume::another_model, "--head", one_of(&head, "auto"),
            "classification head: BERT's or RoFormer's on the first token, or a linear layer on the mean of all tokens; "
            "auto: RoFormer's if the position encoding is rope, else BERT's");
   list.add(OnResume::other_bits, "--classifier-dropout", &classifier_dropout, "RATE",
            "dropout rate in the classification head", {.bounds = fraction()});
-  declare_training(list, {.batch_units = {"sentences", "total"},
+  declare_training(list, {.batch_units = {BatchUnit::sentences, BatchUnit::total_tokens},
                           .batch_unit_help = concat("unit of --mini-batch-words: sentences (", item, ") or tokens"),
                           .valid_metrics = std::move(valid_metrics),
                           .learning_rate_help = concat(

@@ -2,9 +2,11 @@
 // weights.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "gyre/data/tokenizer/tokenizer_choice.h"
+#include "gyre/models/config/config.h"
 #include "gyre/train/options.h"
 
 namespace gyre {
@@ -19,9 +21,8 @@ struct FineTuningOptions : TrainOptions {
   TokenizerChoice tokenizer;  // way to read the vocabulary, if there is no pretrained_model
   // An encoder (train/tasks/fine_tuning.h). Empty: a new model from a config and `vocabulary`.
   Path pretrained_model;
-  bool from_scratch = false;  // use only the architecture and the vocabulary of pretrained_model
-  // A head of models/config/config.h, or auto: roformer for an encoder with rope, else bert.
-  std::string head = "auto";
+  bool from_scratch = false;           // use only the architecture and the vocabulary of pretrained_model
+  std::optional<ClassifierHead> head;  // empty: roformer for an encoder with rope, else bert
   double classifier_dropout = 0.1;
 
   bool starts_from_random_weights() const { return pretrained_model.empty() || from_scratch; }

@@ -11,7 +11,7 @@
 #include "tests/data/text_files.h"
 
 using namespace gyre;
-using Unit = BatchBudget::Unit;
+using Unit = BatchUnit;
 using Ids = std::vector<int32_t>;
 
 namespace {
@@ -146,11 +146,11 @@ TEST_CASE("plan: half a million sentences") {
 }
 
 TEST_CASE("batch unit: parsing of names") {
-  CHECK(BatchBudget::parse_unit("target") == Unit::target_tokens);
-  CHECK(BatchBudget::parse_unit("source") == Unit::source_tokens);
-  CHECK(BatchBudget::parse_unit("total") == Unit::total_tokens);
-  CHECK(BatchBudget::parse_unit("sentences") == Unit::sentences);
-  CHECK_THROWS_AS(BatchBudget::parse_unit("words"), UsageError);
+  CHECK(parse_enum<Unit>("", "target") == Unit::target_tokens);
+  CHECK(parse_enum<Unit>("", "source") == Unit::source_tokens);
+  CHECK(parse_enum<Unit>("", "total") == Unit::total_tokens);
+  CHECK(parse_enum<Unit>("", "sentences") == Unit::sentences);
+  CHECK_THROWS_AS(parse_enum<Unit>("", "words"), Error);
 }
 
 TEST_CASE("micro-batches: contain all sentences in order, with about equal numbers of tokens; some may be empty") {

@@ -326,7 +326,7 @@ TEST_CASE("batches: an epoch contains every sample once, and micro-batches are m
   const Masking masking({.size = 1000000, .mask = 5, .special = {1, 2, 5}, .continues_word = nullptr}, {}, 1);
   for (const Fill fill : {Fill::full, Fill::segment}) {
     const DocumentSamples samples(store, {.task = Task::masked, .fill = fill, .max_length = 32}, Part::training);
-    const BatchOptions options{.budget = {BatchBudget::Unit::target_tokens, 512}};
+    const BatchOptions options{.budget = {BatchUnit::target_tokens, 512}};
     const BatchItems items(samples.name(), samples.size(), 1,
                            [&](size_t sample, int) { return uint64_t(samples.rows(sample)); });
     const EpochPlan plan = plan_epoch(items, options, 1, 4);

@@ -49,7 +49,7 @@ TEST_CASE("check: repeated sentences, copies, overlap and lengths, with any numb
   options.tests = {
       {write_text(directory, "x.en", "One\nnew\nthree\n"), write_text(directory, "x.de", "neu\nEINS\nDrei")}};
   options.batch.max_length = 12;
-  options.batch.budget = {BatchBudget::Unit::sentences, 2};
+  options.batch.budget = {BatchUnit::sentences, 2};
   const auto vocabulary = bytes(directory);
   for (const int threads : {1, 3}) {
     ThreadsInScope scope(threads);

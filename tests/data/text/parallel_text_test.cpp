@@ -84,8 +84,8 @@ TEST_CASE("parallel text: the error for a missing file names it") {
 }
 
 TEST_CASE("--on-bad-line: parsing of values") {
-  CHECK(parse_on_bad_line("skip") == OnBadLine::skip);
-  CHECK(parse_on_bad_line("error") == OnBadLine::error);
-  CHECK(parse_on_bad_line("default") == OnBadLine::by_kind);
-  CHECK_THROWS_AS(parse_on_bad_line("ignore"), UsageError);
+  CHECK(parse_enum<OnBadLine>("", "skip") == OnBadLine::skip);
+  CHECK(parse_enum<OnBadLine>("", "error") == OnBadLine::error);
+  CHECK(parse_enum<OnBadLine>("", "default") == OnBadLine::by_kind);
+  CHECK_THROWS_AS(parse_enum<OnBadLine>("", "ignore"), Error);
 }

@@ -154,7 +154,7 @@ TEST_CASE("WoBERT: a vocab.txt and a dictionary become one file") {
   const Path pieces =
       write_text(directory, "vocab.txt", "[PAD]\r\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n中\n国\n中国\n##a\nA\na\n");
   const Path words = write_text(directory, "dictionary", "中国 5 ns\n");
-  const TokenizerChoice choice{.kind = "wobert", .dictionary = words};
+  const TokenizerChoice choice{.kind = TokenizerKind::wobert, .dictionary = words};
   CHECK(load_vocabulary(pieces)->encode("中国A") == Ids{5, 6, 10});
   const auto vocabulary = load_vocabulary(pieces, choice);
   CHECK(vocabulary->kind() == "wobert");
@@ -172,10 +172,13 @@ TEST_CASE("WoBERT: a vocab.txt and a dictionary become one file") {
   const auto fails = [&](const Path& file, const TokenizerChoice& tokenizer) {
     return error_of([&] { load_vocabulary(file, tokenizer); });
   };
-  CHECK(contains(fails(pieces, {.kind = "wobert"}), "--dictionary is missing"));
+  CHECK(contains(fails(pieces, {.kind = TokenizerKind::wobert}), "--dictionary is missing"));
   CHECK(contains(fails(pieces, {.dictionary = words}), "--dictionary: expected --tokenizer wobert, got auto"));
-  CHECK(contains(fails(pieces, {.kind = "jieba"}), "--tokenizer: expected auto or wobert, got jieba"));
-  CHECK(contains(fails(pieces, {.kind = "wobert", .dictionary = pieces}), "vocab.txt:1: expected \"word frequency\""));
+  TokenizerChoice named;
+  CHECK(contains(error_of([&] { OptionList::of(named).at("tokenizer").value.read({"jieba"}); }),
+                 "expected one of auto, wobert; got 'jieba'"));
+  CHECK(contains(fails(pieces, {.kind = TokenizerKind::wobert, .dictionary = pieces}),
+                 "vocab.txt:1: expected \"word frequency\""));
   VocabularyBundle bytes{.kind = "bytes"};
   write_file(directory / "bytes", bytes.serialize());
   CHECK(contains(fails(directory / "bytes", choice), "expected BERT's vocab.txt for the tokenizer wobert, got a"));

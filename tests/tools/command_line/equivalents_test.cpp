@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+
+#include "tools/command_line/declared_options.h"
+
 using namespace gyre;
 
 TEST_CASE("unknown options: equivalents of other programs take precedence over similar spellings") {
@@ -73,6 +77,25 @@ TEST_CASE("names of nanoGPT, Hugging Face, Megatron-LM, torchtitan, litgpt, fair
     CAPTURE(name);
     CHECK(suggest_option(name, train).ends_with(answer));
   }
+}
+
+TEST_CASE("a name beside the declaration of an option finds this option, and no other") {
+  CHECK(suggest_option("--max-grad-norm", {"--clip-norm"}) == "; did you mean --clip-norm?");
+  CHECK(suggest_option("--warmup-ratio", {"--lr-warmup"}) == "; did you mean --lr-warmup 10%?");
+  std::map<std::string, std::string> answers;
+  for (const Option& option : declared_options()) {
+    const std::string flag = "--" + option.name();
+    const auto check = [&](const std::vector<std::string>& names, const std::string& answer) {
+      for (const std::string& name : names) {
+        CAPTURE(name);
+        CHECK(answers.emplace(name, answer).first->second == answer);
+        CHECK(suggest_option("--" + name, {flag}) == "; did you mean " + answer + "?");
+      }
+    };
+    check(option.also_called, flag);
+    for (const auto& [value, names] : option.values_called) check(names, flag + " " + value);
+  }
+  CHECK(answers.size() > 200);
 }
 
 TEST_CASE("names for the model to import or to export find the option of the command") {

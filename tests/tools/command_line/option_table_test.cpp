@@ -93,7 +93,7 @@ TEST_CASE("the resolved options read back to the same options") {
   const TemporaryFile file(args.table.toml());
   TrainCall again({"--config", file.path.string()});
   CHECK(again.table.toml() == args.table.toml());
-  CHECK(again.train.batch.unit == "sentences");
+  CHECK(again.train.batch.unit == BatchUnit::sentences);
   CHECK_FALSE(again.model.config.tied_output);
   CHECK_NOTHROW(check_nmt_training(again.table, again.train));
   CHECK_NOTHROW(check_model_options(again.table, again.model.config));

@@ -94,7 +94,7 @@ TEST_CASE("plan: each subtree of a rank is sent, and copies between GPU and CPU 
 }
 
 TEST_CASE("plan: gradients in bf16 have as many buckets as in fp32") {
-  PlanLoad fp32 = load_of({}), bf16 = load_of({.gradient_dtype = "bf16"});
+  PlanLoad fp32 = load_of({}), bf16 = load_of({.gradient_dtype = GradientDtype::bf16});
   fp32.bucket_bytes = bf16.bucket_bytes = 4e5;  // 10 buckets
   const PlanRates rates{.flops = 1e9, .memory = 1e12, .link = 1e30, .latency = 1};
   CHECK(plan_step(fp32, rates, 2, Scaling::strong).exchange == doctest::Approx(20));

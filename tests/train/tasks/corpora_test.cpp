@@ -189,15 +189,15 @@ TEST_CASE("corpora: without a run directory, line ends are not those of a run in
   const TemporaryDirectory directory;
   write_tiny_documents(directory.path());
   LanguageOptions options = causal(directory, "run");
-  options.line_ends = "space";
+  options.line_ends = LineEnds::space;
   train_causal(options);
-  options.line_ends.clear();
+  options.line_ends.reset();
   const auto vocabulary = load_vocabulary(options.data.vocabulary, options.tokenizer);
-  CHECK(line_ends_of_run(options, *vocabulary) == "space");
+  CHECK(line_ends_of_run(options, *vocabulary) == LineEnds::space);
   const Path before = std::filesystem::current_path();
   std::filesystem::current_path(directory / "run");
   options.start.directory.clear();
-  CHECK(line_ends_of_run(options, *vocabulary) == "none");
+  CHECK(line_ends_of_run(options, *vocabulary) == LineEnds::none);
   std::filesystem::current_path(before);
 }
 

@@ -46,7 +46,7 @@ class StagedRuns {
     third.updates = 9;
     third.max_length = 8;
     third.batch_size = 40;
-    third.batch_unit = "total";
+    third.batch_unit = BatchUnit::total_tokens;
     third.train_sets = {directory_ / "other.txt"};
     return {first, second, third};
   }
@@ -284,7 +284,8 @@ TEST_CASE("stages that cannot be trained are rejected") {
   CHECK(error({{.updates = 5}, {.updates = 0}}) == "[stage 2] [updates] expected at least 1, got 0");
   CHECK(error({{.updates = 5, .max_length = 2}}) == "[stage 1] [max-length] expected at least 3, got 2");
   CHECK(error({{.updates = 5, .batch_size = 0}}) == "[stage 1] [mini-batch-words] expected at least 1, got 0");
-  CHECK(error({{.updates = 5, .batch_unit = "words"}}).find("[stage 1] [batch-unit] expected one of total") == 0);
+  CHECK(error({{.updates = 5, .batch_unit = BatchUnit::source_tokens}})
+            .find("[stage 1] [batch-unit] expected one of total") == 0);
   CHECK(error({{.updates = 5, .learning_rate = 0.0}}).find("[stage 1] [--learn-rate] expected a positive") == 0);
   CHECK(error({{.updates = 5, .schedule = "linear", .warmup = 5}}).find("[stage 1] [--lr-warmup] expected fewer") == 0);
   CHECK(error({{.updates = 5, .schedule = "constant", .warmup_percent = 150}}).find("[stage 1] [--lr-warmup]") == 0);

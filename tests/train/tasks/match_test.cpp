@@ -58,7 +58,7 @@ TEST_CASE("a matcher learns, and its run directory describes the task") {
   for (const char* loss : {"cross-entropy", "margin-loss"}) {
     CAPTURE(loss);
     MatchOptions options = runs.options(loss, "40e");
-    options.objective.loss = loss;
+    options.objective.loss = parse_enum<MatchLoss>("", loss);
     options.swap = 0.5;
     options.data.valid_sets = {runs / "dev.tsv"};
     options.validation.every = Period::parse("10e");
@@ -74,7 +74,7 @@ TEST_CASE("a matcher learns, and its run directory describes the task") {
     CHECK(last_state(run).best.at(loss).value <= validations.front()["loss"].get<double>());  // lower is better
 
     const MatchTask task = read_match_task(run);
-    CHECK(task.objective.loss == loss);
+    CHECK(enum_name(task.objective.loss) == loss);
     CHECK(task.max_length == 16);
     const auto trained = load_trained_model<SequenceClassifier>(run, "last", {}, Device{});
     CHECK(trained.model->config().head == ClassifierHead::mean);
@@ -89,7 +89,7 @@ TEST_CASE("a matcher learns, and its run directory describes the task") {
 
 TEST_CASE("scores of a matcher: ties are errors, and large numbers do not overflow") {
   const Predictions predictions{{2, 1, 0.5, 0.5, -1, 3, -800, 800}, 1};
-  const MatchObjective objective{"margin-loss", 1.5};
+  const MatchObjective objective{MatchLoss::margin, 1.5};
   CHECK(match_score("accuracy", predictions, objective) == 0.25);
   CHECK(match_score("margin-loss", predictions, objective) == doctest::Approx((0.5 + 1.5 + 5.5 + 1601.5) / 4));
   const auto log1p_exp = [](double x) { return std::log1p(std::exp(x)); };
@@ -165,9 +165,8 @@ TEST_CASE("errors name invalid data and options of a matcher") {
   options = runs.options("run", "1u");
   options.swap = 1.5;
   CHECK(error_of_training(options) == "[--swap-texts] expected a probability between 0 and 1, got 1.5");
-  options = runs.options("run", "1u");
-  options.objective.loss = "hinge";
-  CHECK(error_of_training(options) == "[--loss] expected one of cross-entropy, margin-loss, got 'hinge'");
+  CHECK(error_of([&] { OptionList::of(options).at("loss").value.read({"hinge"}); }) ==
+        "expected one of cross-entropy, margin-loss; got 'hinge'");
 
   // An encoder with learned positions is too short for the default of 1,024 tokens.
   options = runs.options("run", "1u");

@@ -46,7 +46,7 @@ MaskedOptions tiny_masked_options(const Path& data, const Path& run) {
   o.fill = SampleOptions::Fill::segment;
   o.data.max_length = 16;
   o.batch.size = 5;
-  o.batch.unit = "sentences";
+  o.batch.unit = BatchUnit::sentences;
   return o;
 }
 

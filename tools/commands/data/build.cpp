@@ -29,7 +29,8 @@ struct BuildArgs {
   std::vector<Path> sources;
   TokenizerChoice tokenizer;
   TextOptions text;
-  std::string on_bad_line = "default", documents = "none", line_ends, text_field = "text";
+  std::string documents = "none", text_field = "text";
+  std::optional<LineEnds> line_ends;
   CpuThreads threads;
   const OptionTable* table = nullptr;
 };
@@ -39,10 +40,10 @@ uint64_t build_documents(const BuildArgs& args, const Vocabulary& vocabulary, Te
                          TextProgress& progress) {
   if (!args.target.empty()) throw UsageError("[data] --documents: expected no --target");
   DocumentOptions options{.end = parse_document_end(args.documents == "none" ? "line" : args.documents),
+                          .line_ends = args.line_ends,
                           .text_field = args.text_field,
                           .on_bad_line = args.text.on_bad_line,
                           .on_progress = progress.callback()};
-  if (!args.line_ends.empty()) options.line_ends = parse_line_ends(args.line_ends);
   const auto report = build_document_store(vocabulary, std::move(sources), args.output, options);
   progress.clear();
   uint64_t bytes = 0;
@@ -88,7 +89,6 @@ int build(BuildArgs& args) {
     args.table->reject_unused(name, is_documents, "without --documents, lines are sentences");
   for (const char* name : {"on-bad-line", "line-ends"})
     args.table->reject_unused(name, args.documents != "whole", "--documents is whole");
-  args.text.on_bad_line = parse_on_bad_line(args.on_bad_line);
   TextProgress progress(false);
   const uint64_t bytes = is_documents ? build_documents(args, *vocabulary, std::move(sources), progress)
                                       : build_sentences(args, *vocabulary, std::move(sources), progress);
@@ -119,10 +119,9 @@ void add_data_build_command(Program& program) {
   table.add("--max-length", args->text.max_length, "TOKENS",
             "maximum tokens of a line, on either side; longer lines are bad");
   table.add_flag("--max-length-crop", args->text.crop, "truncate lines to --max-length instead");
-  table.add_choice(
-      "--on-bad-line", args->on_bad_line, {"default", "error", "skip"},
-      "handling of bad lines; default: error for invalid UTF-8, bad JSON and unequal line counts, skip for "
-      "empty and overlong lines");
+  table.add_enum("--on-bad-line", args->text.on_bad_line,
+                 "handling of bad lines; default: error for invalid UTF-8, bad JSON and unequal line counts, skip for "
+                 "empty and overlong lines");
   args->threads.add_row(table);
 }
 
@@ -138,7 +137,7 @@ struct InfoArgs {
 std::string line_ends_text(const TokenStore& store) {
   if (store.is_of_earlier_version())
     return "not recorded by the earlier version that built the store: none, or all of them with --documents whole";
-  return std::string(name_of(store.line_ends().value_or(LineEnds::none)));
+  return std::string(enum_name(store.line_ends().value_or(LineEnds::none)));
 }
 
 int info(const InfoArgs& args) {

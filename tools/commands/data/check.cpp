@@ -28,7 +28,6 @@
 #include "gyre/train/tasks/initial_weights.h"
 #include "gyre/train/tasks/translation/nmt.h"
 #include "gyre/train/tasks/translation/nmt_options.h"
-#include "tools/command_line/foreign_options.h"
 #include "tools/command_line/messages.h"
 #include "tools/command_line/option_table.h"
 #include "tools/options/model_options.h"
@@ -102,7 +101,7 @@ RunCost run_cost(const NmtOptions& options, const EncoderDecoderConfig& config, 
   cost.ranks = ranks;
   PlanRow row;
   if (gpu) {
-    const Precision precision = parse_precision(options.device.precision, virtual_kernels());
+    const Precision precision = precision_on(virtual_kernels(), options.device.precision);
     std::unique_ptr<Workload> work = make(measured_items(2.0 * length), kVirtualGpu);
     const PlanLoad load = training_load(*work, options, virtual_kernels(), kVirtualGpu, precision, 2.0 * length, 2);
     work.reset();  // plan_gpus() needs all memory of the virtual GPU
@@ -476,7 +475,7 @@ int check(CheckArgs& args) {
     throw UsageError("--vocab is missing: only documents can be checked without a vocabulary");
   check_pretrained_model(args.train, args.model.config);
   std::vector<std::vector<Path>> tests = validate(args);
-  for (const std::string& note : foreign_notes(*args.table)) print_message(note);
+  for (const std::string& note : args.table->notes()) print_message(note);
   if (args.train.device.threads > 0) set_threads(args.train.device.threads);
   const auto vocabulary = load_vocabulary(args.train.data.vocabulary, args.train.tokenizer);
   args.model.config.vocab_size = vocabulary->size();
@@ -487,7 +486,7 @@ int check(CheckArgs& args) {
   const DataCheckOptions options{.train = train.data.train_sets,
                                  .valid = train.data.valid_sets,
                                  .tests = std::move(tests),
-                                 .batch = {.budget = {BatchBudget::parse_unit(train.batch.unit), train.batch.size},
+                                 .batch = {.budget = {train.batch.unit, train.batch.size},
                                            .maxi_batch = train.batch.maxi_batch,
                                            .shuffle = train.batch.shuffle == Shuffle::data,
                                            .max_length = train.data.max_length},

@@ -52,7 +52,7 @@ TrainedTask task_of(const EvaluateClassifyArgs& args, const ClassifierConfig& co
 int evaluate(const EvaluateClassifyArgs& args) {
   const auto trained = args.load();
   const TrainedTask task = task_of(args, trained.model->config());
-  const LabeledText text(args.input, task.format, parse_on_bad_line(args.on_bad_line));
+  const LabeledText text(args.input, task.format, args.on_bad_line);
   print_message(text.describe());
   const LabeledIds rows(text, *trained.vocabulary, args.length(*trained.model, task.max_length));
   const Predictions predictions = args.predictions(*trained.model, rows);
@@ -112,13 +112,13 @@ int evaluate(const EvaluateMatchArgs& args) {
   const MatchTask task = read_match_task(find_run(args.model));
   const auto trained = args.load();
   const int max_length = args.length(*trained.model, task.max_length);
-  const TripletText text(args.input, parse_on_bad_line(args.on_bad_line));
+  const TripletText text(args.input, args.on_bad_line);
   const LabeledIds pairs(text, *trained.vocabulary, max_length);
   print_message(concat(text.describe(), "; ", pairs.truncated(), " of ", pairs.size(), " pairs truncated to ",
                        max_length, " tokens"));
   const Predictions predictions = args.predictions(*trained.model, pairs);
   Json result{{"triplets", text.triplets().size()}};
-  for (const std::string& metric : {std::string("accuracy"), task.objective.loss})
+  for (const std::string& metric : {std::string("accuracy"), std::string(enum_name(task.objective.loss))})
     result[metric] = match_score(metric, predictions, task.objective);
   if (args.json) result["predictions"] = predictions_json(text, predictions);
   print_summary(result, args.json);

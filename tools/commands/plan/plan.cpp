@@ -31,7 +31,6 @@
 #include "gyre/train/tasks/fine_tuning.h"
 #include "gyre/train/tasks/initial_weights.h"
 #include "gyre/train/tasks/language/language_stages.h"
-#include "tools/command_line/foreign_options.h"
 #include "tools/command_line/messages.h"
 #include "tools/command_line/option_table.h"
 #include "tools/options/model_options.h"
@@ -163,7 +162,7 @@ PlannedSteps plan_ranks(const PlanArgs& args, const PlanLoad& load, const PlanRa
     rows.back().efficiency =
         rows.back().tokens / rows.back().plan.step() / (single.tokens / single.plan.step()) / ranks;
   }
-  const double sent = double(dtype_bytes(parse_comm_dtype(options.parallel.gradient_dtype)));  // bytes per element
+  const double sent = double(dtype_bytes(dtype_of(options.parallel.gradient_dtype)));  // bytes per element
   Json summary{{"parameters", load.parameters},
                {"vocabulary", pieces},
                {"tokens_per_step", rounded(batch)},
@@ -175,7 +174,7 @@ PlannedSteps plan_ranks(const PlanArgs& args, const PlanLoad& load, const PlanRa
                {"gflops", rounded(rates.flops / kGiga)},
                {"memory_gb_per_second", rounded(rates.memory / kGiga)},
                {"link_gbit", rounded(rates.link * 8 / kGiga)},
-               {"precision", options.device.precision}};
+               {"precision", options.device.precision ? precision_name(*options.device.precision) : "auto"}};
   PlannedSteps planned;
   planned.items_per_step = batch / load.item_tokens;
   for (const PlanReportRow& row : rows) {
@@ -288,7 +287,7 @@ PlannedSteps plan_steps(const PlanArgs& args, const TrainOptions& options, int64
     const MachineLoad machine = machine_load(batches.make, options, batches.item_tokens, batches.sides, given);
     return plan_ranks(args, machine.load, machine.rates, options, pieces, batches.sides);
   }
-  const Precision precision = parse_precision(options.device.precision, virtual_kernels());
+  const Precision precision = precision_on(virtual_kernels(), options.device.precision);
   std::unique_ptr<Workload> work = batches.make(measured_items(batches.item_tokens), kVirtualGpu);
   const PlanLoad load =
       training_load(*work, options, virtual_kernels(), kVirtualGpu, precision, batches.item_tokens, batches.sides);
@@ -385,8 +384,8 @@ void check_epoch_items(const PlanArgs& args, const TrainOptions& options) {
 }
 
 // Call it once the options have been checked: an error is the only line that a call prints.
-void print_foreign_notes(const PlanArgs& args) {
-  for (const std::string& note : foreign_notes(*args.table)) print_message(note);
+void print_notes(const PlanArgs& args) {
+  for (const std::string& note : args.table->notes()) print_message(note);
 }
 
 // The number of updates of the run for each row; empty if it is unknown.
@@ -419,7 +418,7 @@ template <class Plan>
 int report(const PlanArgs& args, const TrainOptions& options, Plan&& plan) {
   check_epoch_items(args, options);
   PlannedSteps planned = plan();
-  print_foreign_notes(args);
+  print_notes(args);
   PlanTotals totals;
   const std::vector<uint64_t> updates = updates_of_run(args, options, planned);
   const bool has_end = !updates.empty();
@@ -444,7 +443,7 @@ int report_stages(const PlanArgs& args, const LanguageOptions& options, PlanStag
   std::vector<std::string> assumptions;
   for (size_t i = 0; i < stages.size(); ++i) {
     PlannedSteps planned = plan_stage(options_of_stage(options, options.stages[i]));
-    if (i == 0) print_foreign_notes(args);
+    if (i == 0) print_notes(args);
     totals.add(planned.rows, std::vector<uint64_t>(planned.rows.size(), stages[i].updates));
     assumptions = planned.assumptions;
     Json head{{"stage", concat(i + 1, " of ", stages.size())},

@@ -26,16 +26,12 @@ void add_batch_rows(OptionTable& table, LanguageStage& stage) {
   table.add("--max-length,--tokens-per-sample", stage.max_length, "TOKENS", "tokens per sample");
   table.add("--mini-batch-words,--max-tokens", stage.batch_size, "TOKENS",
             "size of the global batch, in the unit of --batch-unit, the run's unless the stage gives one");
-  table.add_custom(
-      "--batch-unit", 1, 1, "WORD", "unit of --mini-batch-words: total or sentences (samples)",
-      [&stage](const Values& values) {
-        stage.batch_unit = chosen_word(values.back(), {"total", "sentences"});
-      },
-      [&stage] { return toml_value(stage.batch_unit); });
+  table.add({"--batch-unit", one_of(&stage.batch_unit, "", LanguageOptions::batch_units()), "",
+             "unit of --mini-batch-words: tokens or sentences (samples)"});
   table.add_custom("--mini-batch,--batch-size", 1, 1, "SAMPLES", "samples per global batch",
                    [&stage](const Values& values) {
                      parse_value(values.back(), stage.batch_size);
-                     stage.batch_unit = "sentences";
+                     stage.batch_unit = BatchUnit::sentences;
                    });
   table.shorthand_of("mini-batch-words");
 }

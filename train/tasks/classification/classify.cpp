@@ -24,7 +24,7 @@
 namespace gyre {
 
 LabeledIds read_labeled_rows(const Path& file, const ClassifyOptions& options, const Vocabulary& vocabulary) {
-  const LabeledText text(file, options.format, parse_on_bad_line(options.data.on_bad_line));
+  const LabeledText text(file, options.format, options.data.on_bad_line);
   LabeledIds rows(text, vocabulary, options.data.max_length);
   spdlog::info("{}; {} truncated to {} tokens", text.describe(), counted(rows.truncated(), "row"),
                options.data.max_length);

@@ -400,7 +400,7 @@ TaskParts make_parts(const LanguageOptions& given, EncoderOnlyConfig config, con
   parts.data = make_training_data(options, all_corpora, make_data);
   parts.stages = run_stages(options);
   parts.options = stage_run_options(options, all_corpora);
-  if (!options.line_ends.empty()) parts.options[std::string(kLineEndsOption)] = options.line_ends;
+  if (options.line_ends) parts.options[std::string(kLineEndsOption)] = enum_name(*options.line_ends);
   parts.model = std::move(model);
   return parts;
 }

@@ -41,10 +41,10 @@ bool continues_run(const LanguageOptions& options) {
 SharedDocuments open_documents(const LanguageOptions& options, const std::vector<Path>& files,
                                const Vocabulary& vocabulary) {
   DocumentOptions read{.end = parse_document_end(options.documents),
+                       .line_ends = options.line_ends,
                        .text_field = options.text_field,
-                       .on_bad_line = parse_on_bad_line(options.data.on_bad_line),
+                       .on_bad_line = options.data.on_bad_line,
                        .accepts_sentences = continues_run(options)};
-  if (!options.line_ends.empty()) read.line_ends = parse_line_ends(options.line_ends);
   Documents documents = open_documents(vocabulary, files, read);
   if (documents.report) {
     for (const LineReport& file : documents.report->files) spdlog::info("{}", file.describe());
@@ -86,9 +86,9 @@ std::optional<LineEnds> line_ends_of_stores(const LanguageOptions& options) {
         first = has;
         name = store.name();
       }
-      require(has == *first, "[data] ", name, " was built with --line-ends ", name_of(*first), ", ", store.name(),
-              " with ", name_of(has), ": build one of them again with the --line-ends of the other (earlier versions ",
-              "had only none)");
+      require(has == *first, "[data] ", name, " was built with --line-ends ", enum_name(*first), ", ", store.name(),
+              " with ", enum_name(has),
+              ": build one of them again with the --line-ends of the other (earlier versions ", "had only none)");
     }
   };
   compare(options.data.train_sets, true);
@@ -145,18 +145,19 @@ LanguageValidationSet make_set(const SharedDocuments& documents, const LanguageO
 
 }  // namespace
 
-std::string line_ends_of_run(const LanguageOptions& options, const Vocabulary& vocabulary) {
-  if (!options.line_ends.empty() || options.documents == "whole") return options.line_ends;
+std::optional<LineEnds> line_ends_of_run(const LanguageOptions& options, const Vocabulary& vocabulary) {
+  if (options.line_ends || options.documents == "whole") return options.line_ends;
   if (const auto run = options_of_run(options)) {
-    if (const auto recorded = run->find(std::string(kLineEndsOption)); recorded != run->end()) return recorded->second;
+    if (const auto recorded = run->find(std::string(kLineEndsOption)); recorded != run->end())
+      return parse_enum<LineEnds>("--line-ends", recorded->second);
     if (keeps_line_ends(vocabulary) && !line_ends_of_stores(options)) {
       spdlog::info(
           "nothing stands between the lines of a document, as when an earlier version began the run; a new run "
           "keeps their line ends");
     }
-    return std::string(name_of(LineEnds::none));
+    return LineEnds::none;
   }
-  return std::string(name_of(line_ends_of_stores(options).value_or(default_line_ends(vocabulary))));
+  return line_ends_of_stores(options).value_or(default_line_ends(vocabulary));
 }
 
 Corpora open_corpora(const LanguageOptions& options, const Vocabulary& vocabulary) {

@@ -27,9 +27,8 @@ using SharedDocuments = std::shared_ptr<const Documents>;
 // The training data of a run or a stage: all files of train_sets as one corpus or, with train_weights, one for each.
 using Corpora = std::vector<SharedDocuments>;
 
-// The line ends of documents in the run that the options start or resume, as text. A run of an earlier version has
-// none.
-std::string line_ends_of_run(const LanguageOptions& options, const Vocabulary& vocabulary);
+// The line ends of documents in the run that the options start or resume; empty if --documents is whole.
+std::optional<LineEnds> line_ends_of_run(const LanguageOptions& options, const Vocabulary& vocabulary);
 
 // Opens train_sets: token stores, or text, of which it logs how many lines were skipped.
 Corpora open_corpora(const LanguageOptions& options, const Vocabulary& vocabulary);

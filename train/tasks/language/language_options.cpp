@@ -108,7 +108,10 @@ void check_stage(const LanguageStage& stage) {
   expect_at_least(uint64_t{1}, "updates", stage.updates);
   if (stage.max_length) expect_at_least(3, "max-length", *stage.max_length);
   if (stage.batch_size) expect_at_least(uint64_t{1}, "mini-batch-words", *stage.batch_size);
-  if (stage.batch_unit) expect_one_of({"total", "sentences"}, "batch-unit", *stage.batch_unit);
+  if (std::optional<BatchUnit> unit = stage.batch_unit) {
+    const OptionValue value = one_of(&unit, "", LanguageOptions::batch_units());
+    expect_one_of(value.choices, "batch-unit", value.text());
+  }
 }
 
 }  // namespace
@@ -146,16 +149,23 @@ void LanguageOptions::declare_data(OptionList& list) {
   list.add(OnResume::other_data, "--train-weights", &train_weights, "WEIGHT...",
            "shares of the samples from each of --train-sets; without it, every sample occurs once per epoch");
   list.add(OnResume::same_bits, "--valid-sets", &data.valid_sets, "FILE...",
-           "validation data, in the same forms, each with a cross-entropy of its own beside that of all");
+           "validation data, in the same forms, each with a cross-entropy of its own beside that of all",
+           {.also_called = {"validation-file", "valid-file", "valid-data", "val-data", "val-data-path", "eval-data",
+                            "eval-dataset", "dev-sets", "valid-path"}});
   list.add(OnResume::other_data, "--valid-share", &validation_share, "SHARE",
            "share of --train-sets that is held out for validation instead of --valid-sets: of its documents, or the "
            "end of a single document; 0.2 is the paper's 8:2 split",
-           {.bounds = fraction()});
+           {.bounds = fraction(),
+            .also_called = {"split", "val-split-fraction", "validation-split-percentage", "val-split", "val-size"}});
   const auto without_validation = [this] { return has_validation_data() ? "" : "there is no validation data"; };
   list.add(OnResume::same_bits, "--valid-samples", &validation_samples, "SAMPLES",
-           "number of validation samples, evenly spaced; 0: all", {.unused = without_validation});
+           "number of validation samples, evenly spaced; 0: all",
+           {.unused = without_validation, .also_called = {"eval-iters", "eval.max-iters", "max-eval-samples"}});
   list.add(OnResume::same_bits, "--vocab,--vocabs,-v", &data.vocabulary, "FILE", "vocabulary, from gyre vocab",
-           {.supplied_by = "pretrained-model", .required = true});
+           {.supplied_by = "pretrained-model",
+            .required = true,
+            .also_called = {"tokenizer-name", "tokenizer-model", "tokenizer-path", "tokenizer-dir",
+                            "tokenizer-name-or-path", "vocab-file", "merge-file", "srcdict", "tgtdict", "vocab-path"}});
   tokenizer.declare(list);
   list.add(OnResume::other_data, documents_option(&documents, ""));
   list.add(OnResume::other_data, line_ends_option(&line_ends, "keep if the vocabulary can write line ends, else none"));
@@ -163,24 +173,30 @@ void LanguageOptions::declare_data(OptionList& list) {
     return documents == "whole" ? "--documents is whole, which keeps all line ends" : "";
   };
   list.add(OnResume::same_bits, text_field_option(&text_field));
-  list.add(OnResume::other_data, "--max-length,--tokens-per-sample", &data.max_length, "TOKENS",
-           "tokens per sample, <s> and </s> included", {.bounds = at_least(3)});
+  list.add(
+      OnResume::other_data, "--max-length,--tokens-per-sample", &data.max_length, "TOKENS",
+      "tokens per sample, <s> and </s> included",
+      {.bounds = at_least(3),
+       .also_called = {"max-seq-length", "seq-length", "seq-len", "max-seq-len", "sequence-length", "block-size",
+                       "context-length", "ctx-len", "max-source-length", "max-target-length", "max-sequence-length"}});
   list.add(OnResume::other_data, "--fill", &fill,
            "content of a sample: as many tokens as fit, whole sentences, or one sentence");
   list.add(OnResume::other_data, "--across-documents", &across_documents,
-           "let samples continue into the next document, with </s> between documents");
+           "let samples continue into the next document, with </s> between documents",
+           OptionDetails{.also_called = {"packing"}});
   list.add(
       OnResume::other_data, "--documents-attend", &documents_attend,
       "attention within a sample of several documents: across their boundaries; or apart, as if each document were a "
       "sample, with positions that restart at 0",
-      {.unused = [this] { return across_documents ? "" : "without --across-documents, a sample holds one document"; }});
+      {.unused = [this] { return across_documents ? "" : "without --across-documents, a sample holds one document"; },
+       .values_called = {{"apart", {"reset-attention-mask", "reset-position-ids"}}}});
   list.add(OnResume::same_bits, break_mode(*this));
   list.group("Initialization");
   list.add(OnResume::other_bits, pretrained_model_option(&pretrained_model));
 }
 
 void LanguageOptions::declare_run(OptionList& list, std::vector<std::string> valid_metrics) {
-  declare_training(list, {.batch_units = {"total", "sentences"},
+  declare_training(list, {.batch_units = batch_units(),
                           .batch_unit_help = "unit of --mini-batch-words: tokens or sentences (samples)",
                           .valid_metrics = std::move(valid_metrics)});
   list.at("on-bad-line").unused = [this] { return documents == "whole" ? "--documents is whole" : ""; };
@@ -237,10 +253,12 @@ OptimizerOptions causal_optimizer() {
 void MaskedOptions::declare(OptionList& list) {
   declare_data(list);
   list.group("Masking");
-  list.add(OnResume::other_data, "--mask-share,--mask-prob", &mask_share, "SHARE",
-           "share of the tokens to predict: 80 % of them masked, 10 % replaced by random tokens, 10 % unchanged",
-           {.bounds = Bounds{
-                .expected = "a number above 0 and up to 1", .minimum = 0, .maximum = 1, .includes_minimum = false}});
+  list.add(
+      OnResume::other_data, "--mask-share,--mask-prob", &mask_share, "SHARE",
+      "share of the tokens to predict: 80 % of them masked, 10 % replaced by random tokens, 10 % unchanged",
+      {.bounds =
+           Bounds{.expected = "a number above 0 and up to 1", .minimum = 0, .maximum = 1, .includes_minimum = false},
+       .also_called = {"mlm-probability"}});
   list.add(OnResume::other_data, "--mask-draw", &mask_draw,
            "exact: this share of every sample, as in BERT; independent: each token independently, and a batch without "
            "masks updates nothing");

@@ -18,7 +18,7 @@ struct LanguageStage {
   uint64_t updates = 0;
   std::optional<int> max_length{};       // tokens of a sample
   std::optional<uint64_t> batch_size{};  // size of a global batch, in the unit
-  std::optional<std::string> batch_unit{};
+  std::optional<BatchUnit> batch_unit{};
   std::vector<Path> train_sets{};  // empty: those of the run
   // Without a value, those of the run, or none if the stage has train_sets of its own.
   std::optional<std::vector<double>> train_weights{};
@@ -58,9 +58,9 @@ struct LanguageOptions : TrainOptions {
   std::vector<double> train_weights;
   Path pretrained_model;                 // initial weights of a new run (train/tasks/initial_weights.h), or empty
   std::string documents = "blank-line";  // end of a document in text (parse_document_end())
-  // Line ends inside documents: keep, space, none. Empty: those that the run began with, or those of its token stores,
-  // or the default of the vocabulary (line_ends_of_run()).
-  std::string line_ends;
+  // Line ends inside documents. Empty: those that the run began with, or those of its token stores, or the default of
+  // the vocabulary (line_ends_of_run()).
+  std::optional<LineEnds> line_ends;
   std::string text_field = "text";  // field of JSON lines
   SampleOptions::Fill fill = SampleOptions::Fill::full;
   bool across_documents = false;  // samples continue into the next document
@@ -77,6 +77,7 @@ struct LanguageOptions : TrainOptions {
   void set_stages(std::vector<LanguageStage> all);
   bool has_validation_data() const override { return validation_share > 0 || !data.valid_sets.empty(); }
   SampleOptions samples(SampleOptions::Task task) const;
+  static std::vector<BatchUnit> batch_units() { return {BatchUnit::total_tokens, BatchUnit::sentences}; }
   void declare(OptionList& list) override;
   std::unique_ptr<TrainOptions> with_defaults() const override { return std::make_unique<LanguageOptions>(); }
   void validate() const;  // throws a UsageError if an option is invalid

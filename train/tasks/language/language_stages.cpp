@@ -160,7 +160,7 @@ RunOptions stage_run_options(const LanguageOptions& run, const std::vector<Corpo
     const RunStage& stage = stages[i];
     const std::string name = stage_option_name(stage.begin);
     options["=" + name] = concat("--max-length ", stage.max_length, ", --mini-batch-words ", stage.batch.size,
-                                 ", --batch-unit ", stage.batch.unit);
+                                 ", --batch-unit ", enum_name(stage.batch.unit));
     options["=" + stage_end_option_name(stage.begin)] = std::to_string(stage.end());
     options["=" + name + ", training data"] = hexadecimal(checksum_of(corpora[i]));
     if (const LanguageOptions of_stage = options_of_stage(run, run.stages[i]); !of_stage.train_weights.empty())

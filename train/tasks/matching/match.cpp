@@ -20,7 +20,7 @@
 namespace gyre {
 
 LabeledIds read_triplets(const Path& file, const DataOptions& options, const Vocabulary& vocabulary) {
-  const TripletText text(file, parse_on_bad_line(options.on_bad_line));
+  const TripletText text(file, options.on_bad_line);
   LabeledIds pairs(text, vocabulary, options.max_length);
   spdlog::info("{}; {} truncated to {} tokens", text.describe(), counted(pairs.truncated(), "pair"),
                options.max_length);
@@ -99,7 +99,8 @@ ValidationResult MatchValidation::run() {
   ValidationResult result;
   for (const std::string& metric : options_.metrics)
     result.metrics[metric] = match_score(metric, predictions, objective_);
-  result.loss = result.metrics[objective_.loss] = match_score(objective_.loss, predictions, objective_);
+  const std::string loss(enum_name(objective_.loss));
+  result.loss = result.metrics[loss] = match_score(loss, predictions, objective_);
   result.seconds = watch.seconds();
   return result;
 }
@@ -107,7 +108,8 @@ ValidationResult MatchValidation::run() {
 TaskParts make_parts(const MatchOptions& options, InitialEncoder& initial, const JobContext& context) {
   TaskParts parts;
   const MatchObjective& objective = options.objective;
-  const SequenceClassifier& network = start_classifier(parts, options, initial, 1, objective.loss, context);
+  const SequenceClassifier& network =
+      start_classifier(parts, options, initial, 1, std::string(enum_name(objective.loss)), context);
   const Vocabulary& vocabulary = *parts.vocabulary.vocabulary;
   const auto loss = [&network, objective](Tape& tape, const LabeledInput& pairs) {
     return objective(tape, network, pairs);

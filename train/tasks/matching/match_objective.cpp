@@ -48,7 +48,10 @@ double match_score(std::string_view metric, const Predictions& predictions, cons
 }
 
 Json MatchTask::to_json() const {
-  return {{"task", "match"}, {"loss", objective.loss}, {"margin", objective.margin}, {"max_length", max_length}};
+  return {{"task", "match"},
+          {"loss", std::string(enum_name(objective.loss))},
+          {"margin", objective.margin},
+          {"max_length", max_length}};
 }
 
 bool is_match_task(const Path& run) {
@@ -61,8 +64,8 @@ MatchTask read_match_task(const Path& run) {
   const Json json = read_json(task_path(run));
   try {
     require(json.at("task") == "match", "the task is another one");
-    MatchTask task{{json.at("loss"), json.at("margin")}, json.at("max_length")};
-    expect_one_of({"cross-entropy", "margin-loss"}, "loss", task.objective.loss);
+    const MatchLoss loss = parse_enum<MatchLoss>("loss", json.at("loss").get<std::string>());
+    MatchTask task{{loss, json.at("margin")}, json.at("max_length")};
     expect_finite_at_least(0, "margin", task.objective.margin);
     expect_at_least(4, "max_length", task.max_length);
     return task;

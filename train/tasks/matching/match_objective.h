@@ -3,9 +3,11 @@
 // 2i + 1 the pair with the farther one.
 #pragma once
 
-#include <string>
+#include <cstdint>
 #include <string_view>
+#include <utility>
 
+#include "gyre/core/enum_names.h"
 #include "gyre/core/io/file.h"
 #include "gyre/core/io/json.h"
 #include "gyre/models/sequence_classifier.h"
@@ -13,13 +15,18 @@
 
 namespace gyre {
 
+// cross_entropy: the binary cross-entropy of sigmoid(score), with pairs as examples of class 1 (nearer) and 0.
+// margin: max(0, margin - nearer + farther) of each triplet.
+enum class MatchLoss : uint8_t { cross_entropy, margin };
+template <>
+inline constexpr std::pair<MatchLoss, std::string_view> kEnumNames<MatchLoss>[] = {
+    {MatchLoss::cross_entropy, "cross-entropy"}, {MatchLoss::margin, "margin-loss"}};
+
 struct MatchObjective {
-  // cross-entropy: the binary cross-entropy of sigmoid(score), with pairs as examples of class 1 (nearer) and 0.
-  // margin-loss: max(0, margin - nearer + farther) of each triplet.
-  std::string loss = "cross-entropy";
+  MatchLoss loss = MatchLoss::cross_entropy;
   double margin = 1;
 
-  bool is_margin_loss() const { return loss == "margin-loss"; }
+  bool is_margin_loss() const { return loss == MatchLoss::margin; }
   // The number of terms of the loss: 2 pairs, or 1.
   uint64_t predictions_per_triplet() const { return is_margin_loss() ? 1 : 2; }
   // The loss of a batch of pairs, summed over its terms.

@@ -14,13 +14,13 @@ MatchOptions::MatchOptions() : FineTuningOptions(6e-6) {
   stop.after = {20, Period::Unit::epochs};
   validation.metrics = {"accuracy"};
   validation.mini_batch = 8;
-  head = "mean";
+  head = ClassifierHead::mean;
   classifier_dropout = 0;
 }
 
 void MatchOptions::declare(OptionList& list) {
   list.group("Task");
-  list.add(OnResume::other_bits, "--loss", one_of(&objective.loss, {"cross-entropy", "margin-loss"}),
+  list.add(OnResume::other_bits, "--loss", &objective.loss,
            "cross-entropy: classify each pair as near (1) or far (0); margin-loss: max(0, margin - near + far), with "
            "the model's scores of the two pairs of a triplet");
   list.add(OnResume::other_bits, "--margin", &objective.margin, "NUMBER", "margin of the margin loss",
@@ -44,7 +44,7 @@ void MatchOptions::declare(OptionList& list) {
 void MatchOptions::validate() const {
   FineTuningOptions::validate();
   for (const std::string& metric : validation.metrics)
-    expect_one_of({"accuracy", objective.loss}, "--valid-metrics", metric);
+    expect_one_of({"accuracy", enum_name(objective.loss)}, "--valid-metrics", metric);
 }
 
 }  // namespace gyre

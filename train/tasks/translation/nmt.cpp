@@ -32,9 +32,8 @@ namespace gyre {
 namespace {
 
 TokenStore open_training_data(const NmtOptions& options, const Vocabulary& vocabulary) {
-  Corpus corpus =
-      open_corpus(vocabulary, options.data.train_sets,
-                  {.on_bad_line = parse_on_bad_line(options.data.on_bad_line), .max_length = options.data.max_length});
+  Corpus corpus = open_corpus(vocabulary, options.data.train_sets,
+                              {.on_bad_line = options.data.on_bad_line, .max_length = options.data.max_length});
   if (corpus.report) spdlog::info("{}", corpus.report->describe());
   require(corpus.store.sides() == 2, "[data] ", corpus.store.name(), ": expected sentence pairs, got single sentences");
   return std::move(corpus.store);
@@ -160,9 +159,8 @@ NmtValidationSet read_validation_set(const NmtOptions& options, const Vocabulary
   TextInputs files(options.data.valid_sets);
   const bool has_store =
       std::ranges::any_of(files, [](const TextInput& file) { return file.kind() == TextKind::token_store; });
-  NmtValidationSet set =
-      has_store ? from_store(std::move(files), vocabulary, longest)
-                : from_text(std::move(files), parse_on_bad_line(options.data.on_bad_line), vocabulary, longest);
+  NmtValidationSet set = has_store ? from_store(std::move(files), vocabulary, longest)
+                                   : from_text(std::move(files), options.data.on_bad_line, vocabulary, longest);
   require(set.size() > 0, "[data] ", options.data.valid_sets.front().string(),
           ": no sentence pair is left to validate on");
   return set;

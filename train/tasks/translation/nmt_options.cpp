@@ -25,11 +25,15 @@ void expect_pairs(const std::string& flag, const std::vector<Path>& paths) {
 }  // namespace
 
 void NmtOptions::declare(OptionList& list) {
+  constexpr const char* kPair = "SOURCE TARGET";
   list.group("Data");
   // Runs compare the data, and not the names of its files.
-  list.add(OnResume::same_bits, "--train-sets,-t", &data.train_sets, "SOURCE TARGET",
-           "training data: two text files or token stores", {.required = true});
-  list.add(OnResume::same_bits, "--valid-sets", &data.valid_sets, "SOURCE TARGET", "validation data, in the same form");
+  list.add(OnResume::same_bits, "--train-sets,-t", &data.train_sets, kPair,
+           "training data: two text files or token stores",
+           {.required = true,
+            .also_called = {"trainpref"},
+            .values_called = {{kPair, {"source-lang", "target-lang", "train-src", "train-tgt"}}}});
+  list.add(OnResume::same_bits, "--valid-sets", &data.valid_sets, kPair, "validation data, in the same form");
   list.add(OnResume::same_bits, "--vocab,--vocabs,-v", &data.vocabulary, "FILE",
            "joint vocabulary of both sides, from gyre vocab", {.supplied_by = "pretrained-model", .required = true});
   tokenizer.declare(list);
@@ -38,13 +42,17 @@ void NmtOptions::declare(OptionList& list) {
   list.group("Initialization");
   list.add(OnResume::other_bits, pretrained_model_option(&pretrained_model));
   declare_training(list,
-                   {.batch_units = {"target", "source", "total", "sentences"},
-                    .batch_unit_help = "unit of --mini-batch-words: tokens of one side, of both sides, or sentences",
+                   {.batch_unit_help = "unit of --mini-batch-words: tokens of one side, of both sides, or sentences",
                     .valid_metrics = {"cross-entropy", "perplexity", "bleu", "chrf"}});
   list.group("Translation");
   list.add(OnResume::other_bits, "--label-smoothing", &label_smoothing, "NUMBER",
            "probability spread evenly over all tokens, including the correct one (as in PyTorch and Marian)",
-           {.bounds = fraction()});
+           {.bounds = fraction(),
+            .also_called = {"label-smoothing-factor"},
+            .elsewhere = {{{"label-smoothing"},
+                           "fairseq",
+                           "spread over the other tokens",
+                           "over all tokens, including the target, as in Marian and PyTorch"}}});
   OptionValue merges(&bpe_dropout);
   merges.text = [this] {
     return concat(bpe_dropout, bpe_dropout > 0 ? concat(" on ", enum_name(bpe_dropout_side)) : "");
@@ -61,8 +69,10 @@ void NmtOptions::declare(OptionList& list) {
   list.add(OnResume::same_bits, "--valid-beam-size", &valid_beam, "HYPOTHESES", "beam size in validation");
   list.add(OnResume::same_bits, "--valid-length-penalty", &valid_length_penalty, "NUMBER",
            "length penalty in validation, in fairseq's form");
-  list.add(OnResume::same_bits, "--valid-mini-batch,--batch-size-valid", &validation.mini_batch, "SENTENCES",
-           "sentences per validation batch", {.bounds = at_least(1)});
+  list.add(
+      OnResume::same_bits, "--valid-mini-batch,--batch-size-valid", &validation.mini_batch, "SENTENCES",
+      "sentences per validation batch",
+      {.bounds = at_least(1), .also_called = {"per-device-eval-batch-size", "eval-batch-size", "max-tokens-valid"}});
   for (const char* name : {"valid-beam-size", "valid-length-penalty", "valid-mini-batch"})
     list.at(name).unused = [this] { return translates() ? "" : "no validation metric needs translations"; };
 }

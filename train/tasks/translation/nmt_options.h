@@ -22,7 +22,7 @@ inline constexpr std::pair<BpeDropoutSide, std::string_view> kEnumNames<BpeDropo
 // total tokens, or sentences. validation.metrics: cross-entropy, perplexity, bleu, chrf.
 struct NmtOptions : TrainOptions {
   NmtOptions() {
-    batch.unit = "target";
+    batch.unit = BatchUnit::target_tokens;
     validation.metrics = {"cross-entropy", "bleu"};
   }
   TokenizerChoice tokenizer;  // way to read the vocabulary

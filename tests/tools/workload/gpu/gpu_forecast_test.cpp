@@ -286,7 +286,8 @@ TEST_CASE("a plan counts the memory of the exchange, and its way through the CPU
     return plan_gpus(job, model, {gpus}).front().plan;
   };
   const PlanRow fp32 = row({}, 8);
-  CHECK(row({.gradient_dtype = "bf16"}, 8).reserved == doctest::Approx(fp32.reserved + job.load.bucket_bytes));
+  CHECK(row({.gradient_dtype = GradientDtype::bf16}, 8).reserved ==
+        doctest::Approx(fp32.reserved + job.load.bucket_bytes));
   CHECK(row({.zero = 1}, 8).reserved == doctest::Approx(fp32.reserved + job.load.bucket_bytes));
   CHECK(row({.zero = 1}, 1).reserved == row({}, 1).reserved);
   CHECK(row({.zero = 2}, 8).reserved == row({.zero = 1}, 8).reserved);
