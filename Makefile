@@ -121,7 +121,7 @@ check-format: check-tools
 
 # Clang 14 cannot parse GCC's vector types, its CPU names, lambdas in the tests that capture structured bindings, and code
 # for ARM.
-NOT_FOR_CLANG = core/cpu/% core/kernels/cpu_levels_x86_64.cpp %_aarch64.cpp tools/build_info.cpp tests/%
+NOT_FOR_CLANG = core/cpu/% core/kernels/cpu_levels_x86_64.cpp %_aarch64.cpp tests/%
 # With BASE=COMMIT only the files that changed since that commit.
 BASE ?=
 CHANGED_SOURCES = $(filter %.cpp,$(if $(BASE),$(shell git diff --name-only --diff-filter=d $(BASE) -- '*.cpp'),$(SOURCES)))

@@ -37,7 +37,7 @@ struct LoggedRun {
   // An update with one token and its `loss`.
   void update(double seconds, double loss = 1) {
     now += seconds;
-    count(state.progress, {.micro_batches = {}, .sentences = 2, .source_tokens = 3, .target_tokens = 4}, 10);
+    advance(state.progress, {.micro_batches = {}, .sentences = 2, .source_tokens = 3, .target_tokens = 4}, 10);
     StepResult result;
     result.sums = {.loss = loss, .nll = loss, .correct = 0, .tokens = 1};
     result.update.accepted = true;

@@ -13,15 +13,15 @@ namespace gyre {
 
 namespace {
 
-constexpr size_t kWidth = 80;
+constexpr size_t kTopicWidth = 80;
 
-// Lines of at most kWidth characters that begin with an indentation.
+// Lines of at most kTopicWidth characters that begin with an indentation.
 std::string wrapped(const std::string& text, size_t indent) {
   std::string lines;
-  size_t column = kWidth;
+  size_t column = kTopicWidth;
   std::istringstream words(text);
   for (std::string word; words >> word; column += 1 + word.size()) {
-    const bool fits = column + 1 + word.size() <= kWidth;
+    const bool fits = column + 1 + word.size() <= kTopicWidth;
     lines += fits ? " " : lines.empty() ? std::string(indent, ' ') : "\n" + std::string(indent, ' ');
     if (!fits) column = indent - 1;
     lines += word;
