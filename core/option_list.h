@@ -109,8 +109,7 @@ struct OptionDetails {
   // The reason why nothing reads the option with the present values of the others; empty if something does. To give the
   // option then is an error.
   std::function<std::string()> unused = {};
-  std::vector<std::string> completions = {};   // words for shell completion beside the choices
-  std::vector<std::string> former_names = {};  // former names, without dashes; read, but not shown
+  std::vector<std::string> completions = {};  // words for shell completion beside the choices
   std::string key = {};  // path in config.json: "ffn", "attention/window"; empty: the option is not part of a model
   std::string shorthand_of = {};  // the name of an option that overrides this one
   std::string supplied_by = {};   // the name of an option that makes this one not required

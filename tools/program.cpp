@@ -105,7 +105,7 @@ bool is_option(const std::string& word) {
          word[1] != '.';
 }
 
-// The long names, without those of earlier versions.
+// The long names.
 std::vector<std::string> option_names(const CommandDescription& command) {
   std::vector<std::string> names;
   for (const OptionDescription& option : command.options)

@@ -325,8 +325,7 @@ std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& r
   if (run != nullptr && options.start.overwrite) run->remove_old_run();
   if (validation) state.validation_basis = validation->basis();
   const std::string deciding_metric = options.validates() ? options.validation.metrics.front() : "";
-  if (resume(run, ranks, *parts.model, optimizer, identity, state, options.start.reload, deciding_metric,
-             options.record.toml)) {
+  if (resume(run, ranks, *parts.model, optimizer, identity, state, options.start.reload, deciding_metric)) {
     require_within_stages(state.progress, parts.stages);
     if (end_epoch_at_stage(state.progress, parts.stages)) state.validation_due = true;  // each stage ends with one
     spdlog::info("continuing after update {} (epoch {}, batch {})", state.progress.updates, state.progress.epoch + 1,

@@ -95,48 +95,12 @@ std::string basis_changes(const ValidationBasis& before, const ValidationBasis& 
   return text;
 }
 
-// The value of an option in the text of train.toml, which has each on a line of its own; empty if it has none. Paths
-// are absolute, because a job may name the same file in another way.
-std::string value_in(const std::string& toml, const std::string& name) {
-  const std::string begin = concat("\n", name, " = ");
-  const size_t at = ("\n" + toml).find(begin);
-  if (at == std::string::npos) return "";
-  const size_t value = at + begin.size() - 1;
-  std::string text = toml.substr(value, toml.find('\n', value) - value);
-  const auto json = find_json(text);
-  if (!name.ends_with("-sets") || !json || !json->is_array()) return text;
-  std::string paths;
-  for (const auto& path : *json) {
-    if (!path.is_string()) return text;
-    paths += concat(paths.empty() ? "" : " ",
-                    std::filesystem::absolute(path.get<std::string>()).lexically_normal().string());
-  }
-  return paths;
-}
-
-// The same for a run of an earlier version, which recorded no basis: the options of the run and of this job stand for
-// it.
-std::string basis_changes(const std::string& before, const std::string& now, const ValidationBasis& names) {
-  ValidationBasis options_before, options_now;
-  const auto take = [&](const std::string& name) {
-    const std::string then = value_in(before, name), value = value_in(now, name);
-    if (then.empty() || value.empty()) return;
-    options_before[name] = then;
-    options_now[name] = value;
-  };
-  for (const auto& [name, value] : names) take(name);
-  take("valid-share");
-  return basis_changes(options_before, options_now);
-}
-
 // Forgets the values that the next validation cannot be compared with: all of them if the data or the options of the
 // validation have changed; the count of validations without improvement if another metric decides. Returns a warning,
 // or an empty text.
-std::string forget_incomparable(TrainState& saved, const ValidationBasis& now, const std::string& deciding_metric,
-                                const std::string& saved_toml, const std::string& toml) {
+std::string forget_incomparable(TrainState& saved, const ValidationBasis& now, const std::string& deciding_metric) {
   if (deciding_metric.empty()) return "";
-  const std::string changes = saved.validation_basis.empty() ? basis_changes(saved_toml, toml, now)
-                                                             : basis_changes(saved.validation_basis, now);
+  const std::string changes = basis_changes(saved.validation_basis, now);
   ValidationBasis basis = now;
   basis.merge(saved.validation_basis);  // keeps what only later validations may have again, such as a beam size
   saved.validation_basis = std::move(basis);
@@ -158,7 +122,7 @@ std::string forget_incomparable(TrainState& saved, const ValidationBasis& now, c
 void restore_best(const RunDirectory* run, Communicator& ranks, const std::string& deciding_metric, TrainState& state) {
   std::optional<BestCheckpoint>& best = state.best_checkpoint;
   if (!deciding_metric.empty() && (!best || best->metric != deciding_metric)) {
-    // The checkpoint is from an older version, or from a run with another first metric.
+    // The checkpoint is from a job with another first metric, or without validation.
     const auto value = state.best.find(deciding_metric);
     best.reset();
     if (value != state.best.end()) best = {value->first, value->second.value, value->second.updates};
@@ -229,25 +193,22 @@ void require_same_run(const Path& checkpoint, const TrainState& saved, const Run
 }
 
 bool resume(const RunDirectory* run, Communicator& ranks, TrainingModel& model, Optimizer& optimizer,
-            const RunIdentity& identity, TrainState& state, const Reload& reload, const std::string& deciding_metric,
-            const std::string& toml) {
-  std::string checkpoint, saved_toml;
+            const RunIdentity& identity, TrainState& state, const Reload& reload, const std::string& deciding_metric) {
+  std::string checkpoint;
   if (run != nullptr) {
     if (const auto found = find_resumable(run->path())) {
       for (const std::string& reason : found->skipped) spdlog::warn("skipped a broken checkpoint: {}", reason);
       checkpoint = found->checkpoint.string();
       require_same_run(checkpoint, read_train_state(checkpoint), identity);
       compare_config(*run, model.config());
-      if (std::filesystem::exists(run->options())) saved_toml = read_file(run->options());
     }
   }
   checkpoint = ranks.broadcast_text(std::move(checkpoint), 0);
-  saved_toml = ranks.broadcast_text(std::move(saved_toml), 0);
   if (checkpoint.empty()) return false;
   TrainState saved = load_checkpoint(checkpoint, model.parameters(), optimizer, reload.optimizer);
   if (!reload.position) saved.progress.epoch = saved.progress.batch = 0;
   if (!reload.best) saved.forget_validations();
-  const std::string warning = forget_incomparable(saved, state.validation_basis, deciding_metric, saved_toml, toml);
+  const std::string warning = forget_incomparable(saved, state.validation_basis, deciding_metric);
   if (run != nullptr && !warning.empty()) spdlog::warn("{}", warning);
   restore_best(run, ranks, deciding_metric, saved);
   saved.ranks = state.ranks;

@@ -65,10 +65,8 @@ void require_same_run(const Path& checkpoint, const TrainState& saved, const Run
 // `reload` excludes. Returns whether there was one. `run`: the run directory on rank 0, nullptr on other ranks.
 // `deciding_metric` selects the best checkpoint; empty without validation. If the validation of `state` differs from
 // that of the checkpoint, the best values and the patience start anew, with a warning. Throws an Error if the
-// checkpoint belongs to another model or to other options. `toml`: the options of this job, as in train.toml. They
-// stand for the validation of a run of an earlier version, which recorded none.
+// checkpoint belongs to another model or to other options.
 bool resume(const RunDirectory* run, Communicator& ranks, TrainingModel& model, Optimizer& optimizer,
-            const RunIdentity& identity, TrainState& state, const Reload& reload, const std::string& deciding_metric,
-            const std::string& toml);
+            const RunIdentity& identity, TrainState& state, const Reload& reload, const std::string& deciding_metric);
 
 }  // namespace gyre

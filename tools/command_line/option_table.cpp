@@ -93,7 +93,6 @@ void OptionTable::add(const Option& option) {
   add_value(option.names, value, value.choices.empty() ? option.unit : "WORD", option.help);
   Row& row = rows_.back();
   row.choices.insert(row.choices.end(), option.completions.begin(), option.completions.end());
-  row.former_names = option.former_names;
   row.key = option.key;
   row.shorthand_of = option.shorthand_of;
   row.supplied_by = option.supplied_by;
@@ -360,10 +359,6 @@ std::vector<std::string> OptionTable::notes() const {
   return notes;
 }
 
-bool OptionTable::is_former(const Row& row, const std::string& name) {
-  return std::find(row.former_names.begin(), row.former_names.end(), name) != row.former_names.end();
-}
-
 bool OptionTable::given(const std::string& name) const { return find(name)->given.has_value(); }
 
 bool OptionTable::given_in_call(const std::string& name) const {
@@ -416,8 +411,7 @@ std::string OptionTable::option_of_key(std::string_view key) const {
 std::vector<std::string> OptionTable::names() const {
   std::vector<std::string> all;
   for (const auto& row : rows_)
-    for (const auto& name : row.option->get_lnames())
-      if (!is_former(row, name)) all.push_back("--" + name);
+    for (const auto& name : row.option->get_lnames()) all.push_back("--" + name);
   return all;
 }
 
@@ -425,7 +419,6 @@ std::vector<OptionDescription> OptionTable::describe() const {
   std::vector<OptionDescription> all;
   for (const auto& row : rows_) {
     OptionDescription& d = all.emplace_back(gyre::describe(*row.option));
-    for (const auto& name : row.former_names) std::erase(d.names, "--" + name);
     d.choices = row.choices;
     d.required = row.required;
     d.common = std::find(common_.begin(), common_.end(), row.name) != common_.end();

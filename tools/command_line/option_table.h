@@ -94,9 +94,6 @@ class OptionTable {
   // Calls `also` whenever the row `name` has set its field.
   void when_set(const std::string& name, std::function<void()> also);
 
-  // Names that the row added last had in earlier versions. They are still read, but help and completion omit them.
-  void set_former_names(std::vector<std::string> names) { rows_.back().former_names = std::move(names); }
-
   // The rows that --help shows; only --help-all shows the others. Names without a row are ignored. If this is never
   // called, --help shows all rows.
   void set_common(std::vector<std::string> names) { common_ = std::move(names); }
@@ -194,11 +191,10 @@ class OptionTable {
     std::function<std::string()> write;
     std::string default_toml;  // of the default, or of the preset's value
     std::vector<std::string> choices;
-    std::vector<std::string> former_names;  // without dashes
-    std::string key;                        // in config.json; may be empty
-    std::string shorthand_of;               // a row's name, or empty
-    std::function<std::string()> unused;    // the reason why nothing reads the option; may be empty
-    std::string supplied_by;                // a row's name, or empty: this row is not required if that one is given
+    std::string key;                      // in config.json; may be empty
+    std::string shorthand_of;             // a row's name, or empty
+    std::function<std::string()> unused;  // the reason why nothing reads the option; may be empty
+    std::string supplied_by;              // a row's name, or empty: this row is not required if that one is given
     std::vector<OtherMeaning> elsewhere;
     bool flag = false;
     bool required = false;
@@ -214,7 +210,6 @@ class OptionTable {
   };
 
   void add_value(const std::string& names, const OptionValue& value, const std::string& unit, const std::string& help);
-  static bool is_former(const Row& row, const std::string& name);
   Row& add_row(const std::string& names, int fewest, int most, const std::string& unit, const std::string& help);
   Row* find(const std::string& name);
   const Row* find(const std::string& name) const { return const_cast<OptionTable*>(this)->find(name); }

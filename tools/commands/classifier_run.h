@@ -10,9 +10,7 @@
 #include "gyre/models/sequence_classifier.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "gyre/train/tasks/predictions.h"
-#include "tools/options/cpu_threads.h"
-#include "tools/options/device_choice.h"
-#include "tools/options/precision_choice.h"
+#include "tools/options/computing_options.h"
 #include "tools/program.h"
 
 namespace gyre {

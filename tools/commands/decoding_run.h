@@ -9,10 +9,8 @@
 
 #include "gyre/models/decode/translate.h"
 #include "tools/lines.h"
-#include "tools/options/cpu_threads.h"
-#include "tools/options/device_choice.h"
-#include "tools/options/ensemble_choice.h"
-#include "tools/options/precision_choice.h"
+#include "tools/options/computing_options.h"
+#include "tools/options/model_choice.h"
 
 namespace gyre {
 

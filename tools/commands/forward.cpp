@@ -12,8 +12,7 @@
 #include "gyre/train/pretrained/trained_model.h"
 #include "gyre/train/tasks/inputs.h"
 #include "tools/lines.h"
-#include "tools/options/cpu_threads.h"
-#include "tools/options/device_choice.h"
+#include "tools/options/computing_options.h"
 #include "tools/options/model_choice.h"
 #include "tools/program.h"
 

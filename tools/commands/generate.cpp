@@ -2,8 +2,10 @@
 #include "gyre/models/decode/generate.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "gyre/core/error.h"
 #include "gyre/core/io/file.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
@@ -19,20 +22,47 @@
 #include "gyre/data/text/line_stream.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/continuation.h"
+#include "gyre/models/hugging_face/generation_config.h"
 #include "gyre/train/log/console.h"
 #include "gyre/train/pretrained/trained_model.h"
+#include "tools/command_line/messages.h"
 #include "tools/lines.h"
-#include "tools/options/bos_choice.h"
-#include "tools/options/cpu_threads.h"
-#include "tools/options/device_choice.h"
-#include "tools/options/generation_defaults.h"
+#include "tools/options/computing_options.h"
 #include "tools/options/model_choice.h"
-#include "tools/options/precision_choice.h"
 #include "tools/program.h"
 
 namespace gyre {
 
 namespace {
+
+// Sets the options that the user did not give, and the ids that end a text, as generation_config.json in the run
+// directory of an imported model says, if there is one, and prints them. Throws an Error for a file that cannot be
+// read.
+void apply_generation_config(const Path& run, const OptionTable& table, GenerationOptions& options, int& max_tokens) {
+  const Path file = run / kGenerationConfigFile;
+  if (!std::filesystem::exists(file)) return;
+  const GenerationConfig config = parse_generation_config(read_file(file), file.string() + ": ");
+  constexpr int64_t kDefaultTopK = 50;  // of transformers, which does not sample by default
+  std::string applied;
+  const auto given = [&](const char* name) { return table.given(name); };
+  const auto apply = [&](const char* name, auto& field, const auto& value) {
+    if (!value || given(name)) return;
+    field = std::decay_t<decltype(field)>(*value);
+    applied += concat(applied.empty() ? "" : ", ", "--", name, " ", field);
+  };
+  if (config.do_sample == true) {
+    apply("temperature", options.temperature, config.temperature);
+    apply("top-k", options.top_k, std::optional(config.top_k.value_or(kDefaultTopK)));
+    apply("top-p", options.top_p, config.top_p);
+    apply("min-p", options.min_p, config.min_p);
+  } else if (std::ranges::none_of(std::array{"top-k", "top-p", "min-p"}, given)) {
+    apply("temperature", options.temperature, std::optional(0.0));
+  }
+  apply("repetition-penalty", options.repetition_penalty, config.repetition_penalty);
+  apply("max-tokens", max_tokens, config.max_new_tokens);
+  options.ends = config.eos;
+  if (!applied.empty()) print_message(concat(kGenerationConfigFile, ": ", applied));
+}
 
 struct GenerateArgs {
   Path model, vocabulary, input, output;

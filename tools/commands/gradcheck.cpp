@@ -8,7 +8,7 @@
 #include "gyre/core/option_checks.h"
 #include "tools/inspect/gradcheck_report.h"
 #include "tools/inspect/inspect_target.h"
-#include "tools/options/device_choice.h"
+#include "tools/options/computing_options.h"
 #include "tools/program.h"
 #include "tools/summary.h"
 

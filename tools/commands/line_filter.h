@@ -8,7 +8,7 @@
 
 #include "gyre/core/io/file.h"
 #include "tools/lines.h"
-#include "tools/options/cpu_threads.h"
+#include "tools/options/computing_options.h"
 
 namespace gyre {
 

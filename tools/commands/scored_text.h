@@ -7,7 +7,7 @@
 
 #include "gyre/data/store/document_store.h"
 #include "tools/command_line/option_table.h"
-#include "tools/options/bos_choice.h"
+#include "tools/options/model_choice.h"
 
 namespace gyre {
 

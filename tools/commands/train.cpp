@@ -16,12 +16,6 @@
 #include "gyre/train/tasks/translation/nmt.h"
 #include "tools/command_line/given_names.h"
 #include "tools/options/model_options.h"
-#include "tools/options/tasks/classify_options.h"
-#include "tools/options/tasks/fine_tuning_options.h"
-#include "tools/options/tasks/language_options.h"
-#include "tools/options/tasks/match_options.h"
-#include "tools/options/tasks/nmt_options.h"
-#include "tools/options/tasks/pretrained_row.h"
 #include "tools/options/train_options.h"
 #include "tools/program.h"
 

@@ -167,7 +167,7 @@ void read_validation(const Json& j, TrainState& s) {
     s.best[name] = {null_is_infinite(metric.at("value")), metric.at("updates")};
   }
   s.validation_due = j.at("due");
-  s.validation_basis = j.value("basis", s.validation_basis);  // runs of earlier versions recorded none
+  j.at("basis").get_to(s.validation_basis);
   if (const Json& best = j.at("best_checkpoint"); !best.is_null())
     s.best_checkpoint = {best.at("metric"), null_is_infinite(best.at("value")), best.at("updates")};
 }

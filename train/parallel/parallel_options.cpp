@@ -22,9 +22,9 @@ void ParallelOptions::declare_micro_batches(OptionList& list) {
             .also_called = {"gradient-accumulation-steps", "grad-accum", "accumulate-grad-batches", "accum-count"},
             .elsewhere = {{{"update-freq"}, "fairseq", kBatches, kParts},
                           {{"optimizer-delay"}, "Marian", kBatches, kParts}}});
-  list.add(OnResume::same_bits, "--micro-batches,--shards", &micro_batches, "NUMBER",
+  list.add(OnResume::same_bits, "--micro-batches", &micro_batches, "NUMBER",
            "micro-batches per global batch; 0: one per rank and accumulation step, 8 with --deterministic",
-           {.bounds = between(0, kMaxMicroBatches), .former_names = {"shards"}});
+           {.bounds = between(0, kMaxMicroBatches)});
   list.add(OnResume::other_bits, "--deterministic", &deterministic,
            "write bit-identical checkpoints for any number of ranks up to --micro-batches, with one thread each");
 }
@@ -42,10 +42,10 @@ void ParallelOptions::declare_exchange(OptionList& list) {
            {.bounds = Bounds{.expected = "stage 0, 1 or 2", .minimum = 0, .maximum = 2},
             .also_called = {"sharding", "use-distributed-optimizer", "deepspeed", "zero-stage"},
             .values_called = {{"2", {"fsdp", "data-parallel-shard-degree"}}}});
-  list.add(OnResume::same_bits, "--watchdog-timeout,--hang-timeout", &watchdog_timeout, "SECONDS",
+  list.add(OnResume::same_bits, "--watchdog-timeout", &watchdog_timeout, "SECONDS",
            "timeout of collective operations, after which the job aborts and names the missing ranks; ten times as "
            "long for validation and checkpoints; 0: none",
-           {.bounds = finite_at_least(0), .former_names = {"hang-timeout"}});
+           {.bounds = finite_at_least(0)});
 }
 
 void ParallelOptions::declare(OptionList& list) {

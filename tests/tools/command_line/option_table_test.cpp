@@ -8,7 +8,7 @@
 #include "tests/errors.h"
 #include "tests/tools/command_line/temporary_file.h"
 #include "tools/options/model_options.h"
-#include "tools/options/tasks/nmt_options.h"
+#include "tools/options/train_options.h"
 
 using namespace gyre;
 

@@ -17,10 +17,7 @@
 #include "tools/command_line/declared_options.h"
 #include "tools/help/help_topics.h"
 #include "tools/options/model_options.h"
-#include "tools/options/tasks/classify_options.h"
-#include "tools/options/tasks/language_options.h"
-#include "tools/options/tasks/match_options.h"
-#include "tools/options/tasks/nmt_options.h"
+#include "tools/options/train_options.h"
 
 using namespace gyre;
 

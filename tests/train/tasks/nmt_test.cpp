@@ -2,7 +2,6 @@
 #include "gyre/train/tasks/translation/nmt.h"
 
 #include <doctest/doctest.h>
-#include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -350,48 +349,6 @@ TEST_CASE("values of another validation are not compared: the best values and th
     CHECK((state.best.at("cross-entropy").value == first) != starts_anew);
     CHECK(linked_checkpoint(changed.start.directory, "best") ==
           checkpoint_path(changed.start.directory, state.best.at("cross-entropy").updates));
-  }
-}
-
-TEST_CASE("a run of an earlier version, which recorded no validation, is compared by the options in its train.toml") {
-  const TinyTask task;
-  NmtOptions options = task.with_validation("run", "8u", "4u");
-  const auto toml = [&](const char* set, int beam) {
-    return concat("valid-sets = [\"", task.run(set).string(), "\"]\nvalid-freq = \"4u\"\nvalid-beam-size = ", beam,
-                  "\n");
-  };
-  options.record.toml = toml("valid", 4);
-  options.validation.metrics = {"cross-entropy", "chrf"};
-  train(options);
-  const Path last = checkpoints_path(task.run("run")) / "last";
-  Json state = read_manifest(last);
-  state["validation"].erase("basis");
-  const std::string text = json_text(state);
-  state["checksum"] = fmt::format("{:08x}", crc32c(text.data(), text.size()));
-  write_file(last / "state.json", json_text(state));
-  options.stop.after = Period::parse("12u");
-  options.optimizer.schedule.kind = "constant";
-  options.optimizer.schedule.learning_rate = 5;
-  const struct {
-    std::string toml;
-    bool starts_anew;
-  } cases[] = {{toml("valid", 4), false},
-               {toml("x/../valid", 4), false},
-               {"", false},
-               {toml("other", 4), true},
-               {toml("valid", 2), true}};
-  for (const auto& [now, starts_anew] : cases) {
-    CAPTURE(now);
-    NmtOptions changed = options;
-    changed.start.directory = task.run("changed");
-    changed.record.toml = now;
-    std::filesystem::remove_all(changed.start.directory);
-    std::filesystem::copy(task.run("run"), changed.start.directory,
-                          std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks);
-    train(changed);
-    const TrainState then = last_state(changed.start.directory);
-    CHECK((then.best.at("cross-entropy").updates == 12) == starts_anew);
-    CHECK(!then.validation_basis.empty());
   }
 }
 

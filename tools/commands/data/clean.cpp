@@ -13,7 +13,7 @@
 #include "gyre/train/log/console.h"
 #include "tools/command_line/messages.h"
 #include "tools/commands/text_progress.h"
-#include "tools/options/cpu_threads.h"
+#include "tools/options/computing_options.h"
 #include "tools/program.h"
 #include "tools/summary.h"
 

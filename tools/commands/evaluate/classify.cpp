@@ -12,7 +12,7 @@
 #include "tools/command_line/messages.h"
 #include "tools/commands/classifier_run.h"
 #include "tools/lines.h"
-#include "tools/options/tasks/column_options.h"
+#include "tools/options/train_options.h"
 #include "tools/program.h"
 #include "tools/summary.h"
 

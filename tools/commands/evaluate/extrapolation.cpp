@@ -16,9 +16,7 @@
 #include "gyre/train/log/console.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "tools/commands/scored_text.h"
-#include "tools/options/cpu_threads.h"
-#include "tools/options/device_choice.h"
-#include "tools/options/precision_choice.h"
+#include "tools/options/computing_options.h"
 #include "tools/program.h"
 #include "tools/summary.h"
 

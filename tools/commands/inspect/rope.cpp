@@ -9,7 +9,7 @@
 #include "gyre/core/io/file.h"
 #include "gyre/core/io/json.h"
 #include "tools/inspect/rope_inspection.h"
-#include "tools/options/device_choice.h"
+#include "tools/options/computing_options.h"
 #include "tools/plots/charts.h"
 #include "tools/program.h"
 #include "tools/summary.h"

@@ -13,8 +13,7 @@
 #include "gyre/train/tasks/language/language_data.h"
 #include "gyre/train/tasks/language/language_stages.h"
 #include "tools/options/model_options.h"
-#include "tools/options/tasks/language_options.h"
-#include "tools/options/tasks/pretrained_row.h"
+#include "tools/options/train_options.h"
 #include "tools/program.h"
 #include "tools/summary.h"
 

@@ -19,9 +19,7 @@
 #include "gyre/data/text/utf8.h"
 #include "tools/inspect/inspect_target.h"
 #include "tools/inspect/tape/tape_report.h"
-#include "tools/options/cpu_threads.h"
-#include "tools/options/device_choice.h"
-#include "tools/options/precision_choice.h"
+#include "tools/options/computing_options.h"
 #include "tools/program.h"
 #include "tools/summary.h"
 

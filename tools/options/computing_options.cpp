@@ -1,4 +1,4 @@
-#include "tools/options/cpu_threads.h"
+#include "tools/options/computing_options.h"
 
 #include "gyre/core/hardware/cores.h"
 #include "gyre/core/kernels/kernels.h"
