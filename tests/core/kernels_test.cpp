@@ -9,15 +9,25 @@
 #include <limits>
 #include <numbers>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "gyre/core/hardware/blas.h"
 #include "gyre/core/random.h"
 #include "tests/emulated_bf16.h"
+#include "tests/gpu.h"
 #include "tests/threads_in_scope.h"
 
 using namespace gyre;
 
 namespace {
+
+// The kernels that tests compare on this machine: those of each supported CPU level and of the first GPU.
+std::vector<Kernels*> all_kernels() {
+  std::vector<Kernels*> all = available_cpu_kernels();
+  if (Kernels* gpu = test_gpu()) all.push_back(gpu);
+  return all;
+}
 
 Tensor random_tensor(const Shape& shape, uint64_t stream) {
   const Tensor t = Tensor::empty(shape);
@@ -351,3 +361,220 @@ TEST_CASE("a product without rows adds nothing to a gradient") {
 }
 
 TEST_CASE("OpenBLAS reports the name of its kernels") { CHECK(has_blas() == (blas_kernels() != "none")); }
+
+// NaN propagates through activations, forward and backward, so that it can be traced to its origin.
+
+namespace {
+
+constexpr Activation kActivations[] = {Activation::relu,      Activation::gelu,       Activation::tanh,
+                                       Activation::silu,      Activation::gelu_tanh,  Activation::elu_plus_one,
+                                       Activation::relu_plus, Activation::bounded_exp};
+constexpr DType kTypes[] = {DType::f32, DType::f64, DType::bf16};
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+std::vector<float> numbers(const Tensor& t) {
+  const Tensor floats = t.to_cpu().to(DType::f32);
+  return {floats.span<float>().begin(), floats.span<float>().end()};
+}
+
+// Calls f(kind, type, x) for each activation and type. x has 33 numbers, some of them NaN: whole vectors and a
+// remainder.
+template <class F>
+void for_each_row(Kernels& kernels, F&& f) {
+  for (const Activation kind : kActivations) {
+    for (const DType type : kTypes) {
+      CAPTURE(kernels.name());
+      CAPTURE(to_string(kind));
+      CAPTURE(to_string(type));
+      std::vector<float> x(33);
+      for (size_t i = 0; i < x.size(); ++i) x[i] = i % 5 == 2 ? kNan : float(i) / 4 - 4;
+      f(kind, type, x);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("activations keep NaN, and their derivatives propagate it as in PyTorch") {
+  const EmulatedBf16 everywhere;
+  for (Kernels* kernels : all_kernels()) {
+    for_each_row(*kernels, [&](Activation kind, DType type, const std::vector<float>& numbers_in) {
+      const Tensor x = Tensor::from({1, 33}, numbers_in).to(type).to(kernels->device());
+      const Tensor dy = Tensor::from({1, 33}, std::vector<float>(33, 0.5F)).to(type).to(kernels->device());
+      const Tensor y = x.like(), dx = x.like();
+      kernels->activation(y, x, kind);
+      kernels->activation_backward(dx, dy, x, kind);
+      const std::vector<float> values = numbers(y), slopes = numbers(dx);
+      for (size_t i = 0; i < values.size(); ++i) {
+        CAPTURE(i);
+        const bool bad = std::isnan(numbers_in[i]), is_relu = kind == Activation::relu || kind == Activation::relu_plus;
+        CHECK(std::isnan(values[i]) == bad);
+        CHECK(std::isnan(slopes[i]) == (bad && !is_relu));
+        // Like PyTorch's threshold_backward(grad, x, 0): the gradient is 0 only if x <= 0.
+        if (is_relu) CHECK(slopes[i] == (numbers_in[i] <= 0 ? 0 : 0.5F));
+      }
+    });
+  }
+}
+
+// CPU only: on a GPU, relu is part of the product of cublasLt, whose handling of NaN is not documented.
+TEST_CASE("a linear layer with an activation propagates NaN of its bias") {
+  const EmulatedBf16 everywhere;
+  for (Kernels* kernels : available_cpu_kernels()) {
+    for_each_row(*kernels, [&](Activation kind, DType type, const std::vector<float>& bias) {
+      const DType parameters = type == DType::bf16 ? DType::f32 : type;
+      const Tensor x = Tensor::zeros({2, 8}, type), w = Tensor::zeros({33, 8}, parameters);
+      const Tensor y = Tensor::empty({2, 33}, type);
+      const Tensor pre = kind == Activation::relu ? Tensor() : y.like();
+      kernels->linear_activation(y, pre, x, w, Tensor::from({33}, bias).to(parameters), kind, {});
+      const std::vector<float> values = numbers(y);
+      for (size_t i = 0; i < values.size(); ++i) {
+        CAPTURE(i);
+        CHECK(std::isnan(values[i]) == std::isnan(bias[i % 33]));
+      }
+    });
+  }
+}
+
+// The k largest values of each row, on the CPU and, if there is one, on the GPU.
+
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+void check(Kernels& kernels, const Tensor& x, int64_t k, int64_t also) {
+  const int64_t n = x.rows(), v = x.cols();
+  const Tensor values = Tensor::empty({n, k + 1}), columns = Tensor::empty({n, k}, DType::i32);
+  kernels.topk(values, columns, x.to(kernels.device()), also);
+  for (int64_t i = 0; i < n; ++i) {
+    const float* row = x.data<float>() + i * v;
+    std::vector<int32_t> order;
+    for (int32_t j = 0; j < v; ++j)
+      if (row[j] > -kInfinity) order.push_back(j);
+    std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return row[a] > row[b]; });
+    for (int64_t j = 0; j < k; ++j) {
+      const bool there = j < int64_t(order.size());
+      CHECK(columns.data<int32_t>()[i * k + j] == (there ? order[size_t(j)] : -1));
+      CHECK(values.data<float>()[i * (k + 1) + j] == (there ? row[order[size_t(j)]] : -kInfinity));
+    }
+    const float last = values.data<float>()[i * (k + 1) + k];
+    CHECK((last == row[also] || (std::isnan(last) && std::isnan(row[also]))));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("top-k selects the largest values of each row, with ties in the order of columns") {
+  RandomStream random(7, 0);
+  for (Kernels* kernels : all_kernels()) {
+    CAPTURE(kernels->name());
+    for (const auto& [n, v, k] :
+         {std::array<int64_t, 3>{3, 1, 1}, {1, 5, 9}, {4, 63, 4}, {2, 300, 20}, {5, 1031, 11}}) {
+      const Tensor x = Tensor::empty({n, v});
+      for (float& number : x.span<float>()) number = -0.25F * float(random.below(40));
+      check(*kernels, x, k, v / 2);
+    }
+  }
+}
+
+TEST_CASE("top-k selects neither NaN nor -infinity") {
+  const Tensor x = Tensor::from<float>({2, 5}, std::vector<float>{-kInfinity, NAN, -2, -kInfinity, -1,  //
+                                                                  NAN, NAN, NAN, NAN, NAN});
+  for (Kernels* kernels : all_kernels()) {
+    CAPTURE(kernels->name());
+    check(*kernels, x, 4, 1);
+    check(*kernels, x, 0, 4);
+  }
+}
+
+// Products that are symmetric, of which CPUs compute the lower triangle.
+
+namespace gyre::test {
+namespace {
+
+struct Factors {
+  int64_t n, d;
+  DType type;
+  std::vector<double> x, w;  // (n, d), exact in `type`
+};
+
+// x w^T is symmetric but for rounding: w = x D with a diagonal D.
+Factors factors(int64_t n, int64_t d, DType type) {
+  const Tensor x = Tensor::empty({n, d}, DType::f64);
+  for (int64_t i = 0; i < n * d; ++i) x.data<double>()[i] = random_normal(1, uint64_t(n), uint64_t(i));
+  Factors f{n, d, type, x.to(type).to(DType::f64).to_vector<double>(), {}};
+  // Powers of two keep w exact in bf16.
+  const double even = type == DType::bf16 ? 2 : 0.3, odd = type == DType::bf16 ? -1 : -1.7;
+  const Tensor w = Tensor::empty({n, d}, DType::f64);
+  for (int64_t i = 0; i < n * d; ++i) w.data<double>()[i] = f.x[size_t(i)] * (i % d % 2 == 0 ? even : odd);
+  f.w = w.to(type).to(DType::f64).to_vector<double>();
+  return f;
+}
+
+Tensor found_product(Kernels& kernels, const Factors& f) {
+  const Tensor y = Tensor::empty({f.n, f.n}, f.type == DType::f64 ? DType::f64 : DType::f32);
+  kernels.symmetric_product(y, Tensor::from({f.n, f.d}, f.x).to(f.type), Tensor::from({f.n, f.d}, f.w).to(f.type));
+  return y;
+}
+
+// The largest difference from sums in f64, in units of d, the size of the sums on the diagonal.
+double error(const Tensor& found, const Factors& f) {
+  const auto y = found.to(DType::f64).to_vector<double>();
+  double largest = 0;
+  for (int64_t i = 0; i < f.n; ++i) {
+    for (int64_t j = 0; j < f.n; ++j) {
+      double sum = 0;
+      for (int64_t k = 0; k < f.d; ++k) sum += f.x[size_t(i * f.d + k)] * f.w[size_t(j * f.d + k)];
+      const double difference = std::abs(y[size_t(i * f.n + j)] - sum);
+      if (!(difference <= largest)) largest = difference;
+    }
+  }
+  return largest / double(f.d);
+}
+
+bool is_symmetric(const Tensor& y) {
+  const auto numbers = y.to(DType::f64).to_vector<double>();
+  const auto n = size_t(y.rows());
+  for (size_t i = 0; i < n * n; ++i) {
+    if (numbers[i] != numbers[i % n * n + i / n]) return false;
+  }
+  return true;
+}
+
+// Sizes below, at and above those of tiles and of vectors, and several blocks of the summed index.
+const std::vector<std::pair<int64_t, int64_t>> kSymmetricSizes = {
+    {0, 3}, {1, 1}, {3, 7}, {31, 5}, {33, 64}, {128, 96}, {129, 129}, {300, 17}, {257, 1}, {70, 1500}, {300, 2100}};
+
+}  // namespace
+
+TEST_CASE("symmetric products are those of loops, with equal bits on both sides of the diagonal") {
+  const EmulatedBf16 emulated;
+  for (Kernels* kernels : available_cpu_kernels()) {
+    for (const auto& [n, d] : kSymmetricSizes) {
+      CAPTURE(n);
+      CAPTURE(d);
+      for (const auto& [type, tolerance] :
+           {std::pair(DType::f64, 4e-15), std::pair(DType::f32, 2e-6), std::pair(DType::bf16, 2e-6)}) {
+        const Factors f = factors(n, d, type);
+        const Tensor y = found_product(*kernels, f);
+        CHECK(error(y, f) < tolerance);
+        CHECK(is_symmetric(y));
+      }
+    }
+  }
+}
+
+TEST_CASE("symmetric products do not depend on the number of threads") {
+  const EmulatedBf16 emulated = bf16_on_any_cpu();
+  for (const DType type : {DType::f32, DType::bf16}) {
+    const Factors f = factors(300, 170, type);
+    std::vector<std::vector<float>> results;
+    for (const int n : {1, 3}) {
+      const ThreadsInScope scope(n);
+      results.push_back(found_product(cpu_kernels(), f).to_vector<float>());
+    }
+    CHECK(results[0] == results[1]);
+  }
+}
+
+}  // namespace gyre::test

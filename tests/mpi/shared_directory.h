@@ -9,9 +9,7 @@
 
 #include "gyre/train/tasks/translation/nmt.h"
 #include "tests/mpi/ranks.h"
-#include "tests/train/tasks/tiny_classify.h"
-#include "tests/train/tasks/tiny_match.h"
-#include "tests/train/tasks/tiny_nmt.h"
+#include "tests/train/tasks/tiny_tasks.h"
 
 namespace gyre::test {
 

@@ -12,10 +12,7 @@
 #include "gyre/train/tasks/translation/nmt.h"
 #include "tests/mpi/shared_directory.h"
 #include "tests/report.h"
-#include "tests/train/tasks/tiny_classify.h"
-#include "tests/train/tasks/tiny_language.h"
-#include "tests/train/tasks/tiny_match.h"
-#include "tests/train/tasks/tiny_nmt.h"
+#include "tests/train/tasks/tiny_tasks.h"
 
 namespace gyre::test {
 namespace {

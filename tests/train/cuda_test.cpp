@@ -5,14 +5,20 @@
 #include <cmath>
 #include <cstdlib>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include "gyre/train/checkpoint/model_file.h"
 #include "gyre/train/optim/optimizer.h"
+#include "gyre/train/optim/update_rule.h"
+#include "gyre/train/tasks/translation/decoding.h"
 #include "gyre/train/tasks/translation/nmt.h"
 #include "tests/gpu.h"
+#include "tests/models/tiny_model.h"
 #include "tests/temporary_directory.h"
 #include "tests/train/optim/packed_part.h"
-#include "tests/train/tasks/tiny_nmt.h"
+#include "tests/train/optim/relative_difference.h"
+#include "tests/train/tasks/tiny_tasks.h"
 
 namespace gyre::test {
 namespace {
@@ -179,3 +185,46 @@ TEST_CASE("optimizers compute the same on a GPU as on a CPU, also if they skip a
 
 }  // namespace
 }  // namespace gyre::test
+
+// Muon on a GPU.
+
+namespace gyre::test {
+
+TEST_CASE("orthogonalization on a GPU has about the result of f64, in every precision of the products") {
+  Kernels* gpu = test_gpu();
+  if (!gpu) return;
+  for (const Shape& shape : {Shape{24, 40}, Shape{40, 24}, Shape{17, 9}}) {
+    CAPTURE(to_string(shape));
+    std::vector<double> numbers(size_t(shape.elements()));
+    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = std::sin(double(i * i) + 1);
+    const Tensor x = Tensor::from(shape, numbers);
+    const Tensor exact = orthogonalize(cpu_kernels(), x, Precision::fp32);
+    for (const auto& [precision, tolerance] :
+         {std::pair(Precision::fp32, 1e-4), std::pair(Precision::tf32, 0.02), std::pair(Precision::bf16, 0.06)}) {
+      const Tensor y = orthogonalize(*gpu, x.to(DType::f32).to(gpu->device()), precision);
+      CHECK(relative_difference(y, exact) < tolerance);
+    }
+  }
+}
+
+}  // namespace gyre::test
+
+// Compares the scores of translations on a GPU with those on the CPU.
+
+namespace gyre {
+
+TEST_CASE("scores on a GPU equal those on the CPU") {
+  Kernels* gpu = test_gpu();
+  if (!gpu) return;
+  const test::Sentences sources = test::random_sentences(7, 8, 11, 4), targets = test::random_sentences(7, 8, 11, 5);
+  EncoderDecoder here(test::tiny_config()), there(test::tiny_config());
+  test::allocate_nonzero(here.parameters(), 5);
+  there.parameters().allocate(0, DType::f32, gpu->device());
+  there.parameters().values().copy_from(here.parameters().values());
+  const auto expected = score_targets(here, cpu_kernels(), sources, targets, {});
+  const auto scores = score_targets(there, *gpu, sources, targets, {});
+  for (size_t i = 0; i < sources.size(); ++i)
+    CHECK(scores[i].score == doctest::Approx(expected[i].score).epsilon(1e-4));
+}
+
+}  // namespace gyre

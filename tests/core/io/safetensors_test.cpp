@@ -3,12 +3,16 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "gyre/core/error.h"
+#include "gyre/core/float16.h"
 #include "tests/source_dir.h"
 #include "tests/temporary_directory.h"
 
@@ -198,5 +202,254 @@ TEST_CASE("safetensors: a large file with many tensors") {
   read_safetensors(file, targets);
   for (size_t i = 0; i < tensors.size(); ++i) {
     CHECK(targets[i].tensor.to_vector<float>() == tensors[i].tensor.to_vector<float>());
+  }
+}
+
+namespace {
+
+// A file with one tensor "a" of these elements. The header has an odd length, so that the elements are unaligned.
+template <class T>
+SafetensorsFile file_of(const TemporaryDirectory& directory, const std::string& dtype, const std::vector<T>& values) {
+  const size_t bytes = values.size() * sizeof(T);
+  std::string header = R"({"a":{"dtype":")" + dtype + R"(","shape":[)" + std::to_string(values.size()) +
+                       R"(],"data_offsets":[0,)" + std::to_string(bytes) + "]}}";
+  if (header.size() % 2 == 0) header += ' ';
+  const uint64_t length = header.size();
+  std::string file(sizeof length, '\0');
+  std::memcpy(file.data(), &length, sizeof length);
+  file += header + std::string(reinterpret_cast<const char*>(values.data()), bytes);
+  std::filesystem::remove(directory / "f");
+  write_file(directory / "f", file);
+  return SafetensorsFile(directory / "f");
+}
+
+template <class To, class T>
+std::vector<To> read_as(const std::string& dtype, const std::vector<T>& values) {
+  const TemporaryDirectory directory;
+  const SafetensorsFile file = file_of(directory, dtype, values);
+  const Tensor out = Tensor::empty({static_cast<int64_t>(values.size())}, dtype_of<To>());
+  file.read(*file.find("a"), out);
+  return out.to_vector<To>();
+}
+
+using Ints = std::vector<int32_t>;
+
+}  // namespace
+
+TEST_CASE("safetensors: every F16 number is converted exactly") {
+  std::vector<uint16_t> halves(65536);
+  for (size_t i = 0; i < halves.size(); ++i) halves[i] = static_cast<uint16_t>(i);
+  const std::vector<float> floats = read_as<float>("F16", halves);
+  const std::vector<double> doubles = read_as<double>("F16", halves);
+  size_t wrong = 0;
+  for (size_t i = 0; i < halves.size(); ++i) {
+    const int exponent = static_cast<int>(i >> 10 & 31), mantissa = static_cast<int>(i & 1023);
+    double expected = exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25);
+    if (exponent == 31) expected = mantissa == 0 ? HUGE_VAL : std::numeric_limits<double>::quiet_NaN();
+    expected = std::copysign(expected, i >> 15 ? -1.0 : 1.0);
+    const auto same = [&](double x) {
+      return std::isnan(expected) ? std::isnan(x) : x == expected && std::signbit(x) == std::signbit(expected);
+    };
+    wrong += !same(floats[i]) + !same(doubles[i]);
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("safetensors: floats are converted to the requested float type") {
+  const std::vector<uint16_t> brains{0x3F80, 0xC049, 0x7F80, 0x0001};
+  const float least = std::ldexp(1.0F, -133);
+  CHECK(read_as<float>("BF16", brains) == std::vector<float>{1, -3.140625F, HUGE_VALF, least});
+  CHECK(read_as<double>("BF16", brains) == std::vector<double>{1, -3.140625, HUGE_VAL, least});
+  CHECK(read_as<float>("F64", std::vector<double>{0.1, -0.0, 1e300}) == std::vector<float>{0.1F, -0.0F, HUGE_VALF});
+  CHECK(read_as<double>("F32", std::vector<float>{0.1F}) == std::vector<double>{double(0.1F)});
+  const std::vector<bfloat16> rounded = read_as<bfloat16>("F32", std::vector<float>{1.00390625F, 1.01171875F});
+  CHECK(rounded[0].bits == 0x3F80);  // halfway: to even
+  CHECK(rounded[1].bits == 0x3F82);
+  CHECK(read_as<bfloat16>("F16", std::vector<uint16_t>{0x3C00})[0].bits == 0x3F80);
+  CHECK(read_as<float>("F16", std::vector<uint16_t>()).empty());
+}
+
+TEST_CASE("safetensors: integers are converted to i32 if they fit") {
+  constexpr int32_t least = std::numeric_limits<int32_t>::min(), most = std::numeric_limits<int32_t>::max();
+  CHECK(read_as<int32_t>("I64", std::vector<int64_t>{-1, 0, least, most}) == Ints{-1, 0, least, most});
+  CHECK(read_as<int32_t>("U64", std::vector<uint64_t>{7, most}) == Ints{7, most});
+  CHECK(read_as<int32_t>("U32", std::vector<uint32_t>{7, most}) == Ints{7, most});
+  CHECK(read_as<int32_t>("I16", std::vector<int16_t>{-32768, 5}) == Ints{-32768, 5});
+  CHECK(read_as<int32_t>("U16", std::vector<uint16_t>{65535}) == Ints{65535});
+  CHECK(read_as<int32_t>("I8", std::vector<int8_t>{-128, 127}) == Ints{-128, 127});
+  CHECK(read_as<int32_t>("U8", std::vector<uint8_t>{255}) == Ints{255});
+  CHECK(read_as<int32_t>("BOOL", std::vector<uint8_t>{1, 0}) == Ints{1, 0});
+  CHECK_THROWS_WITH_AS(read_as<int32_t>("I64", std::vector<int64_t>{0, int64_t{most} + 1}),
+                       doctest::Contains("tensor \"a\": element 1 is 2147483648, which i32 cannot hold"), Error);
+  CHECK_THROWS_WITH_AS(read_as<int32_t>("U64", std::vector<uint64_t>{UINT64_MAX}),
+                       doctest::Contains("element 0 is 18446744073709551615"), Error);
+  CHECK_THROWS_AS(read_as<int32_t>("U32", std::vector<uint32_t>{1U << 31}), Error);
+}
+
+TEST_CASE("safetensors: conversions between integers and floats, or of other types, are rejected") {
+  CHECK_THROWS_WITH_AS(read_as<float>("I64", std::vector<int64_t>{1}),
+                       doctest::Contains("tensor \"a\": expected F32, got I64"), Error);
+  CHECK_THROWS_WITH_AS(read_as<int32_t>("F32", std::vector<float>{1}), doctest::Contains("expected I32, got F32"),
+                       Error);
+  CHECK_THROWS_WITH_AS(read_as<float>("F8_E4M3", std::vector<uint8_t>{1}),
+                       doctest::Contains("expected F32, got F8_E4M3"), Error);
+  CHECK_THROWS_AS(read_as<float>("C64", std::vector<uint64_t>{1}), Error);
+}
+
+// Compares results for small valid and invalid files with those of the Python package
+// (golden/make_safetensors_cases.py).
+
+using nlohmann::json;
+
+namespace {
+
+std::string from_hex(const std::string& hex) {
+  std::string bytes;
+  for (size_t i = 0; i < hex.size(); i += 2) bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  return bytes;
+}
+
+void check_tensors(const SafetensorsFile& file, const json& expected) {
+  CHECK(file.entries().size() == expected.size());
+  for (const auto& [name, tensor] : expected.items()) {
+    const auto* entry = file.find(name);
+    REQUIRE(entry != nullptr);
+    CHECK(entry->dtype == tensor["dtype"].get<std::string>());
+    CHECK(entry->shape == tensor["shape"].get<std::vector<int64_t>>());
+    const auto bytes = file.bytes(*entry);
+    CHECK(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()) == from_hex(tensor["hex"]));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("safetensors: every rule of the format, compared with the Python package") {
+  const TemporaryDirectory directory;
+  const Path path = directory / "case.safetensors";
+  size_t read = 0, refused = 0, stricter = 0;
+  for (const json& item : json::parse(read_file(source_dir() / "tests/core/golden/safetensors_cases.json"))) {
+    const std::string rule = item["rule"], expected = item.value("expect", "");
+    CAPTURE(rule);
+    std::filesystem::remove(path);
+    std::ofstream(path, std::ios::binary) << from_hex(item["file"]);
+    stricter += item.contains("stricter");
+    try {
+      const SafetensorsFile file(path);
+      CHECK_MESSAGE(expected.empty(), "read, but expected: ", expected);
+      check_tensors(file, item["python"]["tensors"]);
+      ++read;
+    } catch (const Error& error) {
+      const std::string message = error.what();
+      CAPTURE(message);
+      CHECK_FALSE(expected.empty());
+      CHECK(message.find("[safetensors] " + path.string() + ": ") == 0);
+      CHECK(message.find(expected) != message.npos);
+      ++refused;
+    }
+  }
+  CHECK(read > 30);
+  CHECK(refused > 50);
+  CHECK(stricter == 9);
+}
+
+namespace {
+
+constexpr const char* kIndex = "model.safetensors.index.json";
+constexpr const char* kFirst = "model-00001-of-00002.safetensors";
+constexpr const char* kSecond = "model-00002-of-00002.safetensors";
+
+Tensor one_value(float x) { return Tensor::from<float>({1}, std::vector<float>{x}); }
+
+// Tensors a and b in the first shard, c in the second.
+void write_shards(const TemporaryDirectory& directory) {
+  write_safetensors(directory / kFirst, {{"a", one_value(1)}, {"b", one_value(2)}});
+  write_safetensors(directory / kSecond, {{"c", one_value(3)}});
+}
+
+std::string place(const char* tensor, const std::string& shard) {
+  return std::string("\"") + tensor + "\":\"" + shard + "\"";
+}
+
+std::string index_of(const std::string& places) {
+  return R"({"metadata":{"total_size":12},"weight_map":{)" + places + "}}";
+}
+
+std::string error_with(const TemporaryDirectory& directory, const std::string& index) {
+  write_file(directory / kIndex, index);
+  try {
+    open_safetensors(directory / kIndex);
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    CHECK(message.find((directory / kIndex).string()) != message.npos);
+    return message;
+  }
+  return "no error";
+}
+
+void check_error(const std::string& index, const std::string& expected) {
+  const TemporaryDirectory directory;
+  write_shards(directory);
+  const std::string message = error_with(directory, index);
+  CAPTURE(message);
+  CHECK(message.find(expected) != message.npos);
+}
+
+}  // namespace
+
+TEST_CASE("safetensors shards: all shards are read as one model") {
+  const TemporaryDirectory directory;
+  write_shards(directory);
+  write_file(directory / kIndex, index_of(place("c", kSecond) + "," + place("a", kFirst) + "," + place("b", kFirst)));
+  const std::vector<SafetensorsFile> files = open_safetensors(directory / kIndex);
+  CHECK(files.size() == 2);
+  const Tensor a = Tensor::zeros({1}), b = Tensor::zeros({1}), c = Tensor::zeros({1});
+  read_safetensors(files, {{"c", c}, {"b", b}, {"a", a}});
+  CHECK(a.to_vector<float>() == std::vector<float>{1});
+  CHECK(b.to_vector<float>() == std::vector<float>{2});
+  CHECK(c.to_vector<float>() == std::vector<float>{3});
+  const auto ask_too_much = [&] { read_safetensors(files, {{"a", a}, {"b", b}, {"d", c}}); };
+  CHECK_THROWS_WITH_AS(ask_too_much(), doctest::Contains("missing: d (1)"), Error);
+  CHECK_THROWS_WITH_AS(ask_too_much(), doctest::Contains("unexpected: \"c\" (1)"), Error);
+  CHECK_THROWS_WITH_AS(ask_too_much(), doctest::Contains("00001-of-00002.safetensors and 1 more"), Error);
+  CHECK(open_safetensors(directory / kSecond).size() == 1);
+}
+
+TEST_CASE("safetensors shards: errors name missing shards and tensors") {
+  const std::string all = place("a", kFirst) + "," + place("b", kFirst) + "," + place("c", kSecond);
+  check_error(index_of(all + "," + place("d", "model-00003.safetensors")),
+              "shard \"model-00003.safetensors\" is missing");
+  check_error(index_of(all + "," + place("d", kSecond)), "00002-of-00002.safetensors: tensor \"d\" is missing");
+  const TemporaryDirectory directory;
+  write_shards(directory);
+  std::filesystem::resize_file(directory / kSecond, std::filesystem::file_size(directory / kSecond) - 1);
+  write_file(directory / kIndex, index_of(all));
+  CHECK_THROWS_WITH_AS(open_safetensors(directory / kIndex),
+                       doctest::Contains("00002-of-00002.safetensors: the tensors end at offset 4"), Error);
+}
+
+TEST_CASE("safetensors shards: tensors that the index does not list are left out") {
+  const TemporaryDirectory directory;
+  write_shards(directory);
+  write_file(directory / kIndex, index_of(place("a", kFirst) + "," + place("c", kSecond)));
+  const std::vector<SafetensorsFile> files = open_safetensors(directory / kIndex);
+  CHECK(files[0].left_out() == std::vector<std::string>{"b"});
+  CHECK(files[0].find("b") == nullptr);
+  const Tensor a = Tensor::zeros({1}), c = Tensor::zeros({1});
+  read_safetensors(files, {{"a", a}, {"c", c}});
+  CHECK(a.to_vector<float>() == std::vector<float>{1});
+  CHECK(c.to_vector<float>() == std::vector<float>{3});
+}
+
+TEST_CASE("safetensors shards: an invalid index is rejected") {
+  check_error("", "not valid JSON");
+  check_error("[]", "expected an object with \"weight_map\"");
+  check_error("{}", "expected an object with \"weight_map\"");
+  check_error(R"({"weight_map":[]})", "expected an object with \"weight_map\"");
+  check_error(index_of(""), "lists no tensor");
+  check_error(R"({"weight_map":{"a":1}})", "tensor \"a\": expected the name of a file");
+  check_error(index_of(place("a", kFirst) + "," + place("a", kSecond)), "duplicate key \"a\"");
+  check_error(R"({"metadata":[[[[]]]]})", "nested too deeply");
+  for (const char* elsewhere : {"", ".", "..", "../x", "/etc/passwd", "a/b", "a\\u0000b"}) {
+    check_error(index_of(place("a", elsewhere)), "expected the name of a file in the directory of the index");
   }
 }

@@ -1,8 +1,12 @@
 #include "gyre/train/checkpoint/checkpoint.h"
 
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <csignal>
+#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,7 +15,9 @@
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/io/safetensors.h"
+#include "gyre/train/checkpoint/checkpoint_writer.h"
 #include "gyre/train/optim/schedule.h"
+#include "tests/core/io/file_size_limit.h"
 #include "tests/temporary_directory.h"
 #include "tests/train/small_run.h"
 
@@ -186,4 +192,232 @@ TEST_CASE("load: a checkpoint with a moving average needs --ema, and vice versa"
   const Path saved = train_and_save(run, with, 1);
   CHECK_THROWS_WITH_AS(load_checkpoint(saved, without.parameters, without.optimizer),
                        doctest::Contains("with a moving average of the weights: expected --ema above 0"), UsageError);
+}
+
+namespace {
+
+// Two files with tensors of several widths, which are written in another order than they are read: wide ones first.
+// Every tensor has its number as its value, and `made` gets the numbers of the reads.
+std::vector<TensorFile> mixed_files(std::vector<int>& made) {
+  constexpr DType kTypes[] = {DType::bf16, DType::f32, DType::f64, DType::f32, DType::i32, DType::f64};
+  std::vector<TensorFile> files{{"a.safetensors", {}}, {"b.safetensors", {}}};
+  for (int number = 0; number < 12; ++number) {
+    const DType dtype = kTypes[number % 6];
+    const auto read = [&made, number, dtype] {
+      made.push_back(number);
+      Tensor tensor = Tensor::zeros({2}, dtype);
+      static_cast<char*>(tensor.raw())[0] = char(number);
+      return tensor;
+    };
+    files[size_t(number / 6)].tensors.push_back({std::to_string(number), dtype, Shape{2}, read});
+  }
+  return files;
+}
+
+const std::vector<int> kInOrder{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+
+}  // namespace
+
+TEST_CASE("shared reads: tensors of several widths have their own data, and the reads keep the order of the ranks") {
+  const TemporaryDirectory directory;
+  std::vector<int> made;
+  std::vector<TensorFile> files = mixed_files(made);
+  {
+    const SharedReads reads(files);
+    write_manifest(directory.path(), nlohmann::ordered_json::object(), files);
+  }
+  CHECK(made == kInOrder);
+  verify_manifest(directory.path());
+  for (int number = 0; number < 12; ++number) {
+    CAPTURE(number);
+    const SafetensorsFile file(directory / files[size_t(number / 6)].name);
+    const auto* entry = file.find(std::to_string(number));
+    REQUIRE(entry != nullptr);
+    CHECK(int(file.bytes(*entry).front()) == number);
+  }
+}
+
+TEST_CASE("shared reads: the other ranks do not wait for the reads of a file that could not be written") {
+  std::vector<int> made;
+  std::vector<TensorFile> files = mixed_files(made);
+  {
+    const SharedReads reads(files);
+    files[0].tensors[4].read();
+    CHECK(made == std::vector<int>{0, 1, 2, 3, 4});
+  }
+  CHECK(made == kInOrder);
+}
+
+// Checkpoints after damage: flipped bits, a full disk, a killed process.
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Modifies the file in place, without a flush to disk.
+void flip_bit(const Path& path, size_t bit) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(bit / 8));
+  const int byte = file.get();
+  file.seekp(static_cast<std::streamoff>(bit / 8));
+  file.put(static_cast<char>(byte ^ (1 << (bit % 8))));
+}
+
+}  // namespace
+
+TEST_CASE("resumable: none in an empty run, else the newest checkpoint") {
+  const TemporaryDirectory directory;
+  const RunDirectory run(directory / "run");
+  CHECK(!find_resumable(run.path()));
+  SmallRun small;
+  train_and_save(run, small, 1);
+  const Path newest = train_and_save(run, small, 1);
+  CHECK(find_resumable(run.path())->checkpoint == newest);
+  CHECK(find_resumable(run.path())->skipped.empty());
+}
+
+TEST_CASE("resumable: a broken newer checkpoint is named and skipped") {
+  const TemporaryDirectory directory;
+  const RunDirectory run(directory / "run");
+  SmallRun small;
+  const Path good = train_and_save(run, small, 1), broken = train_and_save(run, small, 1);
+  std::string expected;
+  SUBCASE("a flipped bit of a weight") {
+    flip_bit(broken / "model.safetensors", fs::file_size(broken / "model.safetensors") * 8 - 5);
+    expected = "expected checksum";
+  }
+  SUBCASE("a flipped bit of a moment") {
+    flip_bit(broken / "optimizer.safetensors", fs::file_size(broken / "optimizer.safetensors") * 8 - 5);
+    expected = "expected checksum";
+  }
+  SUBCASE("a flipped bit of the state") {
+    const Path state = broken / "state.json";
+    flip_bit(state, (read_file(state).find("\"updates\": 2") + 11) * 8);  // 2 becomes 3
+    expected = "state.json: expected checksum";
+  }
+  SUBCASE("a truncated file") {
+    fs::resize_file(broken / "optimizer.safetensors", 500);
+    expected = "optimizer.safetensors";
+  }
+  SUBCASE("a missing file") {
+    fs::remove(broken / "optimizer.safetensors");
+    expected = "No such file";
+  }
+  SUBCASE("a missing state") {
+    fs::remove(broken / "state.json");
+    expected = "state.json";
+  }
+  SUBCASE("a missing tensor") {
+    write_safetensors(broken / "model.safetensors", {{"layer.0.bias", small.parameters[2].value}});
+    expected = "embedding.weight is missing";
+  }
+  SUBCASE("a different shape with the same bytes") {
+    write_safetensors(broken / "model.safetensors", {{"embedding.weight", small.parameters[0].value.reshape({6, 10})},
+                                                     {"layer.0.weight", small.parameters[1].value},
+                                                     {"layer.0.bias", small.parameters[2].value}});
+    expected = "embedding.weight: expected checksum";
+  }
+  const auto found = find_resumable(run.path());
+  REQUIRE(found.has_value());
+  CHECK(found->checkpoint == good);
+  REQUIRE(found->skipped.size() == 1);
+  INFO(found->skipped[0]);
+  CHECK(contains(found->skipped[0], "step-00000002: "));
+  CHECK(contains(found->skipped[0], expected));
+
+  // Continuing from the valid checkpoint replaces the broken one.
+  SmallRun resumed;
+  resumed.state = load_checkpoint(good, resumed.parameters, resumed.optimizer);
+  CHECK(train_and_save(run, resumed, 1) == broken);
+  CHECK(find_resumable(run.path())->checkpoint == broken);
+}
+
+TEST_CASE("resumable: it is an error if all checkpoints are broken") {
+  const TemporaryDirectory directory;
+  const RunDirectory run(directory / "run");
+  SmallRun small;
+  for (int i = 0; i < 2; ++i) fs::remove(train_and_save(run, small, 1) / "state.json");
+  const std::string message = error_of([&] { find_resumable(run.path()); });
+  CHECK(contains(message, "every checkpoint is broken"));
+  CHECK(contains(message, "of 2, the newest is step-00000002: "));
+  CHECK(message.find('\n') == std::string::npos);
+}
+
+TEST_CASE("verify: every flipped bit is detected, except in the white space of a header") {
+  const TemporaryDirectory directory;
+  const RunDirectory run(directory / "run");
+  SmallRun small;
+  const Path saved = train_and_save(run, small, 1);
+  for (const char* name : {"model.safetensors", "optimizer.safetensors", "state.json"}) {
+    const Path path = saved / name;
+    const std::string good = read_file(path);
+    for (size_t bit = 3; bit < good.size() * 8; bit += 101) {
+      if (good[bit / 8] == ' ' || good[bit / 8] == '\n') continue;
+      // Skip the metadata at the beginning of a safetensors file: they do not affect the tensors.
+      if (good.substr(0, bit / 8 + 1).find("embedding") == std::string::npos && good[0] != '{') continue;
+      flip_bit(path, bit);
+      INFO(name, " bit ", bit);
+      CHECK(error_of([&] { verify_manifest(saved); }) != "no error");
+      flip_bit(path, bit);
+    }
+  }
+  CHECK_NOTHROW(verify_manifest(saved));
+}
+
+TEST_CASE("save: NaN weights are rejected, and the last checkpoint is unchanged") {
+  const TemporaryDirectory directory;
+  const RunDirectory run(directory / "run");
+  SmallRun small;
+  const Path good = train_and_save(run, small, 1);
+  small.parameters[2].value.data<float>()[3] = std::numeric_limits<float>::quiet_NaN();
+  ++small.state.progress.updates;
+  CHECK(contains(error_of([&] { save_checkpoint(run, small.parameters, small.optimizer, small.state); }),
+                 "layer.0.bias holds NaN"));
+  CHECK(linked_checkpoint(run.path(), "last") == good);
+  CHECK(list_checkpoints(run.path()).size() == 1);
+}
+
+TEST_CASE("save: on a full disk the earlier checkpoint is unchanged, and no temporary directory is left") {
+  const TemporaryDirectory directory;
+  const RunDirectory run(directory / "run");
+  SmallRun small;
+  const Path good = train_and_save(run, small, 1);
+  small.train(1);
+  {
+    const FileSizeLimit limit(600);
+    const std::string message = error_of([&] { save_checkpoint(run, small.parameters, small.optimizer, small.state); });
+    CHECK(contains(message, "model.safetensors: cannot write: File too large"));
+  }
+  CHECK(find_resumable(run.path())->checkpoint == good);
+  CHECK(linked_checkpoint(run.path(), "last") == good);
+  for (const auto& entry : fs::directory_iterator(checkpoints_path(run.path()))) {
+    CHECK(!entry.path().filename().string().starts_with("."));
+  }
+}
+
+TEST_CASE("save: killed at any time, a valid checkpoint remains, and none is incomplete") {
+  const TemporaryDirectory directory;
+  const Path path = directory / "run";
+  for (const useconds_t delay : {500U, 2000U, 5000U, 9000U, 20000U}) {
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      const RunDirectory run(path);
+      SmallRun small;
+      // No updates: their threads do not exist after a fork.
+      for (uint64_t n = 1; n < 1000; ++n) {
+        small.state.progress.updates = n % 7;
+        save_checkpoint(run, small.parameters, small.optimizer, small.state);
+        run.prune(2, 0);
+      }
+      _exit(0);
+    }
+    while (list_checkpoints(path).empty() && waitpid(child, nullptr, WNOHANG) == 0) usleep(500);
+    usleep(delay);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    const auto found = find_resumable(path);
+    REQUIRE(found.has_value());
+    CHECK(found->skipped.empty());
+  }
 }

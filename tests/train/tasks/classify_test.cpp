@@ -15,8 +15,7 @@
 #include "gyre/train/tasks/language/language.h"
 #include "tests/errors.h"
 #include "tests/temporary_directory.h"
-#include "tests/train/tasks/tiny_classify.h"
-#include "tests/train/tasks/tiny_language.h"
+#include "tests/train/tasks/tiny_tasks.h"
 #include "tests/train/tiny_run.h"
 
 namespace gyre::test {

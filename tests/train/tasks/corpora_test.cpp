@@ -16,7 +16,7 @@
 #include "tests/data/first_store_version.h"
 #include "tests/errors.h"
 #include "tests/temporary_directory.h"
-#include "tests/train/tasks/tiny_language.h"
+#include "tests/train/tasks/tiny_tasks.h"
 
 namespace gyre::test {
 namespace {

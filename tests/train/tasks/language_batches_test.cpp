@@ -11,7 +11,7 @@
 #include "gyre/train/tasks/language/language_data.h"
 #include "tests/errors.h"
 #include "tests/temporary_directory.h"
-#include "tests/train/tasks/tiny_language.h"
+#include "tests/train/tasks/tiny_tasks.h"
 
 namespace gyre::test {
 namespace {

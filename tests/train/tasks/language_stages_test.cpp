@@ -14,7 +14,7 @@
 #include "gyre/train/tasks/language/language.h"
 #include "tests/errors.h"
 #include "tests/temporary_directory.h"
-#include "tests/train/tasks/tiny_language.h"
+#include "tests/train/tasks/tiny_tasks.h"
 
 namespace gyre::test {
 namespace {

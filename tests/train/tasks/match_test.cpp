@@ -14,8 +14,7 @@
 #include "gyre/train/tasks/matching/match_objective.h"
 #include "tests/errors.h"
 #include "tests/temporary_directory.h"
-#include "tests/train/tasks/tiny_language.h"
-#include "tests/train/tasks/tiny_match.h"
+#include "tests/train/tasks/tiny_tasks.h"
 #include "tests/train/tiny_run.h"
 
 namespace gyre::test {

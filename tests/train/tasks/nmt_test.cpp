@@ -24,7 +24,7 @@
 #include "gyre/train/pretrained/trained_model.h"
 #include "tests/errors.h"
 #include "tests/temporary_directory.h"
-#include "tests/train/tasks/tiny_nmt.h"
+#include "tests/train/tasks/tiny_tasks.h"
 
 namespace gyre::test {
 namespace {

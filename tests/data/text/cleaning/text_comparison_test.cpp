@@ -1,3 +1,5 @@
+#include "gyre/data/text/cleaning/text_comparison.h"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/random.h"
-#include "gyre/data/text/cleaning/text_comparison.h"
 
 using namespace gyre;
 
@@ -184,4 +185,95 @@ TEST_CASE("near-duplicates: options are checked") {
   CHECK_THROWS_AS(NearDuplicateOptions{.similarity = 1.1}.validate(), UsageError);
   CHECK_THROWS_AS((NearDuplicateOptions{.similarity = 0.8, .shingle_words = 0}.validate()), UsageError);
   CHECK_THROWS_AS((NearDuplicateOptions{.similarity = 0.8, .hashes = 1}.validate()), UsageError);
+}
+
+TEST_CASE("text hashes: boundaries between texts and zero bytes count") {
+  const auto pair = [](std::string_view a, std::string_view b) { return pair_key(hash_text(a), hash_text(b)); };
+  CHECK(pair("ab", "c") != pair("a", "bc"));
+  CHECK(hash_text(std::string(3, '\0')) != hash_text(std::string(4, '\0')));
+  CHECK(hash_text("") != hash_text(std::string(1, '\0')));
+  CHECK(pair("a", "b") != pair("b", "a"));
+  CHECK(hash_text("12345678x") != hash_text("12345678y"));
+}
+
+TEST_CASE("text hashes: every bit of the text changes about half of the bits of both words") {
+  const std::string text = "The quick brown fox";
+  const TextHash whole = hash_text(text);
+  for (size_t bit = 0; bit < text.size() * 8; ++bit) {
+    std::string other = text;
+    other[bit / 8] = char(other[bit / 8] ^ (1 << bit % 8));
+    const TextHash hash = hash_text(other);
+    const int high = __builtin_popcountll(hash.high ^ whole.high), low = __builtin_popcountll(hash.low ^ whole.low);
+    CAPTURE(bit);
+    CHECK(high > 8);
+    CHECK(high < 56);
+    CHECK(low > 8);
+    CHECK(low < 56);
+  }
+}
+
+TEST_CASE("text hash table: finds the first number of every hash while it grows") {
+  TextHashTable table;
+  constexpr uint64_t kCount = 100000;
+  for (uint64_t i = 1; i <= kCount; ++i) REQUIRE(table.find_or_add(hash_text(std::to_string(i)), i) == 0);
+  for (uint64_t i = 1; i <= kCount; ++i) REQUIRE(table.find_or_add(hash_text(std::to_string(i)), 7) == i);
+  CHECK(table.size() == kCount);
+  CHECK(table.find(hash_text("0")) == 0);
+}
+
+namespace {
+
+std::vector<uint64_t> words(const char* text) { return compared_words(text); }
+
+}  // namespace
+
+TEST_CASE("n-gram index: runs of words are found anywhere in a text") {
+  NgramIndex index(10);
+  index.add(words("a b c d e f g h i j k l"));  // 3 runs
+  index.add(words("x b c d e f g h i j k"));    // 2 runs, one of them known
+  CHECK(index.texts() == 2);
+  CHECK(index.ngrams() == 4);
+  CHECK(index.ngrams_of(0) == std::vector<uint32_t>{0, 1, 2});
+  CHECK(index.ngrams_of(1) == std::vector<uint32_t>{3, 1});
+  const auto found = index.find(words("and then B, c d e f g h\ni j K. And x b c d e f g h i j"), false);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].ngram == 1);
+  CHECK(found[0].text == 0);
+  CHECK(found[0].words == 10);
+  CHECK(found[1].ngram == 3);
+  CHECK(found[1].text == 1);
+  CHECK(index.find(words("b c d e f g h i j z"), false).empty());
+  CHECK(index.find(words("a b c d e f g h i j k l"), true).size() == 1);
+  CHECK(index.find({}, false).empty());
+}
+
+TEST_CASE("n-gram index: short texts are found as a run from 8 words on, and shorter ones as a whole") {
+  NgramIndex index(13);
+  index.add(words("what is the answer to this question now"));  // 8 words
+  index.add(words("yes it is"));
+  index.add({});
+  CHECK(index.find(words("so what is the answer to this question now then"), false).size() == 1);
+  CHECK(index.find(words("so yes it is then"), false).empty());
+  CHECK(index.find(words("Yes, it is!"), false).size() == 1);
+  CHECK(index.ngrams_of(2).empty());
+}
+
+using gyre::compared_words;
+
+TEST_CASE("compared words: case, punctuation, white space and line breaks do not matter") {
+  CHECK(compared_words("Hello, World-wide!\n2nd  line") == compared_words("hello world wide 2ND line"));
+  CHECK(compared_words("hello world") != compared_words("hello worlds"));
+  CHECK(compared_words("Ä ö\u00A0É") == compared_words("ä Ö é"));
+  CHECK(compared_words("").empty());
+  CHECK(compared_words(" -- \u2014 !").empty());
+  CHECK(compared_words("e\u0301a").size() == 1);  // a mark belongs to its word
+  CHECK(compared_words("don't") == compared_words("don t"));
+}
+
+TEST_CASE("compared words: characters of scripts without spaces are words") {
+  CHECK(compared_words("\u4E2D\u6587\u5B57") == compared_words("\u4E2D \u6587 \u5B57"));
+  CHECK(compared_words("abc\u4E2Ddef").size() == 3);
+  CHECK(compared_words("\u306F\u3044").size() == 2);
+  CHECK(compared_words("\u0E01\u0E02").size() == 2);
+  CHECK(compared_words("\uD55C\uAD6D").size() == 1);  // Korean has spaces
 }
