@@ -70,6 +70,24 @@ TEST_CASE("an option reads and writes the field that it is declared for") {
   CHECK(contains(error_of([&] { list.at("color").value.read({"gren"}); }), "did you mean green?"));
 }
 
+TEST_CASE("an option for an enum accepts some of its values, or a word that leaves the choice to the program") {
+  Color color = Color::red;
+  const OptionValue green = one_of(&color, {Color::green});
+  green.read({"green"});
+  CHECK(color == Color::green);
+  CHECK(contains(error_of([&] { green.read({"red"}); }), "expected one of green; got 'red'"));
+  std::optional<Color> chosen = Color::red;
+  const OptionValue any = one_of(&chosen, "auto");
+  CHECK(any.choices == std::vector<std::string>{"red", "green", "auto"});
+  CHECK(any.toml() == "\"red\"");
+  any.read({"auto"});
+  CHECK(!chosen);
+  CHECK(any.text() == "auto");
+  const OptionValue not_given = one_of(&chosen, "");
+  CHECK(not_given.choices == std::vector<std::string>{"red", "green"});
+  CHECK(not_given.toml().empty());
+}
+
 TEST_CASE("values outside of the bounds and the choices of an option are rejected") {
   PaintOptions paint;
   CHECK_NOTHROW(OptionList::of(paint).check());
