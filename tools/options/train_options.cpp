@@ -16,6 +16,7 @@
 #include "gyre/train/pretrained/trained_model.h"
 #include "gyre/train/resume.h"
 #include "gyre/train/tasks/initial_weights.h"
+#include "tools/command_line/config_file.h"
 #include "tools/command_line/option_table.h"
 #include "tools/options/model_options.h"
 
@@ -61,9 +62,19 @@ void set_common_training_rows(OptionTable& table) {
 }
 
 // Unless --lr-warmup is given, sets the default warm-up of a run that starts from a pretrained model: kFineTuningWarmup
-// percent of its updates, if their number is known.
+// percent of its updates, if their number is known. A run that continues keeps the warm-up with which it began, which
+// may have been before its number of updates was known.
 void set_fine_tuning_warmup(const OptionTable& table, TrainOptions& options) {
   if (table.given("lr-warmup")) return;
+  const Path file = options.start.directory / "train.toml";
+  if (continues(options.start) && std::filesystem::exists(file)) {
+    for (const ConfigEntry& entry : read_config_file(file).entries)
+      if (entry.name == "lr-warmup") {
+        ScheduleOptions& schedule = options.optimizer.schedule;
+        std::tie(schedule.warmup, schedule.warmup_percent) = parse_updates_or_share(entry.values.back());
+        return;
+      }
+  }
   options.optimizer.schedule.warmup_percent = options.has_total_updates() ? kFineTuningWarmup : 0;
 }
 
