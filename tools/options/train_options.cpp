@@ -11,6 +11,7 @@
 
 #include "gyre/data/text/text_tasks.h"
 #include "gyre/train/checkpoint/progress.h"
+#include "gyre/train/checkpoint/run_directory.h"
 #include "gyre/train/optim/optimizer_options.h"
 #include "gyre/train/optim/schedule.h"
 #include "gyre/train/pretrained/trained_model.h"
