@@ -112,7 +112,7 @@ RunIdentity run_identity(const TrainOptions& options, const OptimizerOptions& ra
   }
   identity.options["=training data"] = hexadecimal(parts.data->checksum());
   identity.options["=vocabulary"] = hexadecimal(parts.vocabulary.vocabulary->fingerprint());
-  identity.options["precision"] = precision_name(context.precision);
+  identity.options["precision"] = enum_name(context.precision);
   identity.options["kernels"] = kernels_text(context.kernels, context.precision);
   // In deterministic mode the result depends on the tree over the micro-batches, but not on the number of ranks.
   identity.options[options.parallel.deterministic ? "=shards" : "shards"] = std::to_string(context.micro_batches);
@@ -143,7 +143,7 @@ void log_job(const std::vector<std::string>& notes, const std::string& thread_li
   for (const std::string& note : notes) spdlog::info("{}", note);
   spdlog::info("gyre {} : {} : {} per rank : {} kernels on {} : {}", kVersion, context.ranks.name(),
                counted(threads(), "thread"), kernels_text(kernels, context.precision), to_string(kernels.device()),
-               precision_name(context.precision));
+               enum_name(context.precision));
   if (!thread_limit.empty()) spdlog::info("{}", thread_limit);
   const Parameters& parameters = parts.model->parameters();
   if (const std::string note = parts.vocabulary.vocabulary->note(); !note.empty()) spdlog::warn("{}", note);

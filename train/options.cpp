@@ -268,7 +268,7 @@ void TrainOptions::validate() const {
   expect(!start.directory.empty(), "--model", "a run directory", "nothing");
   validate_update();
   expect(stop.after.amount > 0 || stop.early_stopping > 0 || stop.minutes.has_value(), "--after",
-         "an end of the run (or --patience or --stop-after-minutes)", stop.after.text());
+         "an end of the run (or --patience or --stop-after-minutes)", to_string(stop.after));
   expect_at_least(uint64_t{1}, "--valid-mini-batch", validation.mini_batch);
   expect_at_least(uint64_t{1}, "--replay-updates", replay.updates);
   expect(stop.early_stopping == 0 || validates(), "--patience",

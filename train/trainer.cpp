@@ -194,7 +194,7 @@ std::string Trainer::end_reason() const {
   const StopOptions& options = parts_.stop;
   const char* const signal = "stopped by a signal: the same command continues the run";
   if (stop_ == StopRequest::signal && state_.validation_due) return signal;
-  if (options.after.is_reached(state_.progress)) return "reached --after " + options.after.text();
+  if (options.after.is_reached(state_.progress)) return "reached --after " + to_string(options.after);
   if (options.early_stopping > 0 && state_.validations_without_improvement >= options.early_stopping)
     return "early stopping";
   if (stop_ == StopRequest::signal) return signal;

@@ -31,8 +31,6 @@ Kernels& kernels_on(Device device) {
   return device.kind == Device::Kind::cpu ? cpu_kernels() : cuda_kernels(device.index);
 }
 
-std::string precision_name(Precision precision) { return std::string(enum_name(precision)); }
-
 Precision precision_on(const Kernels& kernels, std::optional<Precision> chosen) {
   if (!chosen) return kernels.has_bf16() ? Precision::bf16 : Precision::fp32;
   const bool on_gpu = kernels.device().kind == Device::Kind::cuda;

@@ -68,7 +68,6 @@ Device parse_device(const std::string& name, int local_rank);
 // The kernels of a device. Throws UsageError if the device cannot be used.
 Kernels& kernels_on(Device device);
 
-std::string precision_name(Precision precision);
 // The precision that was chosen or, if none was, bf16 if the kernels support it and fp32 otherwise. Throws UsageError
 // for a precision that the kernels do not support.
 Precision precision_on(const Kernels& kernels, std::optional<Precision> chosen);

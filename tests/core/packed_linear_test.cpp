@@ -267,7 +267,6 @@ TEST_CASE("packed weights are checked, and refused by GPUs") {
 
 TEST_CASE("int8 is a precision of trained models on CPUs") {
   CHECK(precision_on(cpu_kernels(), Precision::int8) == Precision::int8);
-  CHECK(precision_name(Precision::int8) == "int8");
   std::optional<Precision> precision = Precision::int8;
   const OptionValue training =
       one_of(&precision, "auto", {std::begin(kTrainingPrecisions), std::end(kTrainingPrecisions)});

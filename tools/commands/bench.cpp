@@ -46,7 +46,7 @@ Kernels& prepare(const Bench& bench, const Communicator& ranks) {
 // The first entries of every report.
 Json setting(const Kernels& kernels, Precision precision) {
   return {{"device", to_string(kernels.device())},
-          {"precision", precision_name(precision)},
+          {"precision", enum_name(precision)},
           {"threads", threads()},
           {"kernels", kernels.name()},
           {"limit_source", ProductLimit::source(kernels.device(), precision)}};

@@ -39,7 +39,7 @@ double ProductLimit::measure() const {
 }
 
 std::string ProductLimit::source(Device device, Precision precision) {
-  if (device != Device{}) return "cuBLASLt, " + precision_name(precision) + ", 8192 x 8192 x 8192";
+  if (device != Device{}) return concat("cuBLASLt, ", enum_name(precision), ", 8192 x 8192 x 8192");
   return concat(products_limit_source(precision), ", ", threads(), threads() == 1 ? " thread" : " threads");
 }
 

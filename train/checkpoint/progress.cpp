@@ -46,16 +46,16 @@ Period Period::parse(const std::string& text) {
   return {static_cast<uint64_t>(amount), unit};
 }
 
-std::string Period::text() const {
-  std::string digits = std::to_string(amount);
+std::string to_string(const Period& period) {
+  std::string digits = std::to_string(period.amount);
   for (const auto& [letter, multiplier] : kMultipliers) {
-    if (amount > 0 && amount % multiplier == 0) {
-      digits = std::to_string(amount / multiplier) + letter;
+    if (period.amount > 0 && period.amount % multiplier == 0) {
+      digits = std::to_string(period.amount / multiplier) + letter;
       break;
     }
   }
   for (const auto& [letter, value] : kUnits) {
-    if (value == unit) digits += letter;
+    if (value == period.unit) digits += letter;
   }
   return digits;
 }

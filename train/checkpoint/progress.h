@@ -24,7 +24,6 @@ struct Period {
   uint64_t amount = 0;  // 0: never
   Unit unit = Unit::updates;
   static Period parse(const std::string& text);  // throws a UsageError that quotes the text
-  std::string text() const;
   // The finished updates, finished epochs or target tokens of a run, according to the unit.
   uint64_t count(const Progress& progress) const;
   // True if a run has reached this point. Never true for an amount of 0.
@@ -33,9 +32,11 @@ struct Period {
   uint64_t in_updates(uint64_t updates_per_epoch) const;
 };
 
+std::string to_string(const Period& period);
+
 // The values of options (core/option_values.h).
 inline void parse_value(const std::string& text, Period& value) { value = Period::parse(text); }
-inline std::string toml_value(const Period& value) { return toml_string(value.text()); }
-inline std::string option_text(const Period& value) { return value.text(); }
+inline std::string toml_value(const Period& value) { return toml_string(to_string(value)); }
+inline std::string option_text(const Period& value) { return to_string(value); }
 
 }  // namespace gyre

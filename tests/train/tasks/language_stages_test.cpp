@@ -65,7 +65,7 @@ class StagedRuns {
 TEST_CASE("a staged run changes its samples, batches, data and learning rates") {
   const StagedRuns runs;
   const MaskedOptions options = runs.staged("run");
-  CHECK(options.stop.after.text() == "25u");
+  CHECK(to_string(options.stop.after) == "25u");
   train(options);
   const Path run = runs / "run";
   const auto updates = events(run, "train");

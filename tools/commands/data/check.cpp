@@ -123,7 +123,7 @@ RunCost run_cost(const NmtOptions& options, const EncoderDecoderConfig& config, 
   std::string text = concat(duration(cost.update_seconds), " per update and ", duration(cost.epoch_seconds),
                             " per epoch, ", cost.where);
   if (cost.run_seconds > 0)
-    text += concat("; ", duration(cost.run_seconds), " for --after ", options.stop.after.text());
+    text += concat("; ", duration(cost.run_seconds), " for --after ", to_string(options.stop.after));
   cost.findings.push_back({Severity::ok, "time", std::move(text), {}});
   return cost;
 }

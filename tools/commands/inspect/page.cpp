@@ -340,7 +340,7 @@ int page(InspectPageArgs& args, Communicator& ranks) {
   data["setting"] = {{"model", model},
                      {"batch", work->batches()},
                      {"device", to_string(kernels.device())},
-                     {"precision", precision_name(precision)}};
+                     {"precision", enum_name(precision)}};
   write_page(args.output, make_page(page_asset("tape/page.html"), model + ": a training step", data));
   return 0;
 }

@@ -345,7 +345,7 @@ int step(InspectStepArgs& args) {
   }
   if (args.json) {
     print_summary({{"batch", work->batches()},
-                   {"precision", precision_name(precision)},
+                   {"precision", enum_name(precision)},
                    {"loss", sums.loss},
                    {"predictions", sums.tokens},
                    {"steps", steps_json(record.steps())}},

@@ -454,7 +454,7 @@ int run(const InspectTapeArgs& args) {
           {"batch", work->batches()},
           {"device", to_string(kernels.device())},
           {"threads", threads()},
-          {"precision", precision_name(precision)}});
+          {"precision", enum_name(precision)}});
   const std::string part = args.module.empty() ? "" : ", " + args.module;
   if (drawn) draw(args, step, concat(model, part, ": ", work->batches()));
   return 0;

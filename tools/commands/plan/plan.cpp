@@ -169,7 +169,7 @@ PlannedSteps plan_ranks(const PlanArgs& args, const PlanLoad& load, const PlanRa
                {"gflops", rounded(rates.flops / kGiga)},
                {"memory_gb_per_second", rounded(rates.memory / kGiga)},
                {"link_gbit", rounded(rates.link * 8 / kGiga)},
-               {"precision", options.device.precision ? precision_name(*options.device.precision) : "auto"}};
+               {"precision", options.device.precision ? enum_name(*options.device.precision) : "auto"}};
   PlannedSteps planned;
   planned.items_per_step = batch / load.item_tokens;
   for (const PlanReportRow& row : rows) {
@@ -205,7 +205,7 @@ PlannedSteps plan_gpu_ranks(const PlanArgs& args, const GpuJob& job, const GpuMo
                             double sides) {
   const std::vector<GpuPlanRow> rows = plan_gpus(job, model, possible_ranks(args, job.load.parallel));
   Json summary{{"device", model.name},
-               {"precision", precision_name(job.precision)},
+               {"precision", enum_name(job.precision)},
                {"parameters", job.load.parameters},
                {"vocabulary", pieces},
                {"tokens_per_step", rounded(rows.front().tokens)},

@@ -120,7 +120,7 @@ void LanguageOptions::set_stages(std::vector<LanguageStage> all) {
   uint64_t end = 0;
   for (const LanguageStage& stage : all) end += stage.updates;
   expect(stop.after.amount == 0 || (stop.after.unit == Period::Unit::updates && stop.after.amount == end), "--after",
-         concat("nothing, or the ", end, " updates of all stages"), stop.after.text());
+         concat("nothing, or the ", end, " updates of all stages"), to_string(stop.after));
   stop.after = {end, Period::Unit::updates};
   optimizer.rate_stages.clear();
   const ScheduleOptions run = resolve_schedule(optimizer.schedule, end);
