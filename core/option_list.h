@@ -178,8 +178,8 @@ class OptionList {
     add_shorthand(std::move(names), switch_value(std::move(set)), "", std::move(help));
   }
   // A value of config.json that is no option: a property of the vocabulary or of the task.
-  void add_field(OnResume on_resume, std::string key, OptionValue value) {
-    add(on_resume, "", std::move(value), "", "", {.key = std::move(key)});
+  void add_field(OnResume on_resume, std::string key, OptionValue value, std::optional<Bounds> bounds = {}) {
+    add(on_resume, "", std::move(value), "", "", {.bounds = std::move(bounds), .key = std::move(key)});
   }
   // An option by its name without dashes, for a task that describes it in other words.
   Option& at(std::string_view name);

@@ -101,9 +101,10 @@ void warn_of_long_warmups(const OptimizerOptions& rates, const std::vector<RunSt
 RunIdentity run_identity(const TrainOptions& options, const OptimizerOptions& rates, const JobContext& context,
                          const TaskParts& parts) {
   RunIdentity identity;
-  identity.add(OptionList::of(options), OptionList::of(*options.with_defaults()));
-  identity.add(rates);
-  identity.add(rates.schedule);
+  const std::unique_ptr<TrainOptions> defaults = options.with_defaults();
+  identity.add(OptionList::of(options), OptionList::of(*defaults));
+  identity.add(OptionList::of(rates), OptionList::of(defaults->optimizer));
+  identity.add(OptionList::of(rates.schedule), OptionList::of(defaults->optimizer.schedule));
   const Json config = parts.model->config();
   for (const auto& [key, value] : config.items()) {
     std::string name = key;

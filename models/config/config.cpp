@@ -52,12 +52,11 @@ Config config_of(const Json& json) {
   return config;
 }
 
-void require_positive(const char* name, int64_t value) {
-  require(value >= 1, "[", name, "] must be at least 1, got ", value);
-}
+// The bounds of numbers, in words that follow "must be".
+Bounds above_0() { return {.expected = "positive", .minimum = 0, .includes_minimum = false}; }
+Bounds rate() { return {.expected = "at least 0 and below 1", .minimum = 0, .maximum = 1, .includes_maximum = false}; }
 
-void require_layers(const char* name, int64_t value) {
-  require_positive(name, value);
+void require_few_layers(const char* name, int64_t value) {
   require(value <= kMaxLayers, "[", name, "] must be at most ", kMaxLayers, ", got ", value);
 }
 
@@ -74,14 +73,19 @@ struct FieldBounds {
   }
 };
 
+// Checks the bounds that the options declare. Messages name the keys of config.json, from which models are read too.
 template <class Config>
 void require_bounds(Config config) {
   FieldBounds bounds;
   visit_fields(bounds, config);
-}
-
-void require_rate(const char* name, double rate) {
-  require(rate >= 0 && rate < 1, "[", name, "] must be at least 0 and below 1, got ", rate);
+  const OptionList list = OptionList::of(config);
+  for (const OptionList::Entry& entry : list.entries()) {
+    const std::optional<Bounds>& declared = entry.option.bounds;
+    if (!declared || declared->contain(*entry.option.value.number())) continue;
+    const std::string& key = entry.option.key;
+    throw Error("[", key.substr(key.rfind('/') + 1), "] must be ", declared->expected, ", got ",
+                entry.option.value.text());
+  }
 }
 
 Option width_option(int64_t* dim) {
@@ -89,7 +93,8 @@ Option width_option(int64_t* dim) {
           dim,
           "NUMBER",
           "width of the model",
-          {.key = "dim",
+          {.bounds = at_least(1),
+           .key = "dim",
            .also_called = {"hidden-size", "hidden-dim", "n-embd", "d-model", "dim", "embed-dim", "model-dim",
                            "rnn-size", "word-vec-size", "decoder-embed-dim"}}};
 }
@@ -144,20 +149,22 @@ void AttentionConfig::declare(OptionList& list, const PositionConfig& position) 
                          .key = "attention/linear_rope"});
   list.add(kOtherModel, "--favor-features", &favor_features, "NUMBER",
            "random features of a head with --linear-map favor+; 0: width x ln(width)",
-           {.unused = without_favor, .key = "attention/favor_features"});
+           {.bounds = at_least(0), .unused = without_favor, .key = "attention/favor_features"});
   list.add(kOtherBits, "--favor-redraw", &favor_redraw, "UPDATES",
            "redraw the random features after this many updates; 0: never",
-           {.unused = without_favor, .key = "attention/favor_redraw"});
+           {.bounds = at_least(0), .unused = without_favor, .key = "attention/favor_redraw"});
 }
 
 void ModelConfig::declare_blocks(OptionList& list) {
   list.add(kOtherModel, "--transformer-heads,--encoder-attention-heads", &heads, "HEADS", "number of attention heads",
-           {.key = "heads",
+           {.bounds = at_least(1),
+            .key = "heads",
             .also_called = {"num-attention-heads", "num-heads", "n-head", "n-heads", "heads", "attention-heads",
                             "decoder-attention-heads"}});
   list.add(kOtherModel, "--transformer-dim-ffn,--encoder-ffn-embed-dim", &ffn, "NUMBER",
            "inner width of the feed-forward blocks",
-           {.key = "ffn",
+           {.bounds = at_least(1),
+            .key = "ffn",
             .also_called = {"ffn-hidden-size", "intermediate-size", "d-ff", "ffn-dim", "dim-feedforward",
                             "transformer-ff", "decoder-ffn-embed-dim"}});
   list.add(kOtherModel, "--transformer-ffn-activation,--activation-fn", &activation,
@@ -172,10 +179,11 @@ void ModelConfig::declare_shared(OptionList& list) {
            "with --norm pre: a final norm on top of each stack",
            OptionDetails{.unused = [this] { return norm == NormPlacement::pre ? "" : "--norm is post"; },
                          .key = "final_norm"});
-  list.add(
-      kOtherModel, "--layer-norm-epsilon", &layer_norm_epsilon, "NUMBER",
-      "epsilon of layer norm, added to the variance",
-      {.key = "layer_norm_epsilon", .also_called = {"norm-epsilon", "layer-norm-eps", "rms-norm-eps", "norm-eps"}});
+  list.add(kOtherModel, "--layer-norm-epsilon", &layer_norm_epsilon, "NUMBER",
+           "epsilon of layer norm, added to the variance",
+           {.bounds = above_0(),
+            .key = "layer_norm_epsilon",
+            .also_called = {"norm-epsilon", "layer-norm-eps", "rms-norm-eps", "norm-eps"}});
   list.add_shorthand("--transformer-postprocess",
                      {1, 1,
                       [this](const OptionValue::Words& words) {
@@ -186,27 +194,28 @@ void ModelConfig::declare_shared(OptionList& list) {
                      "dan|da", "Marian's name for --norm post (dan) or pre (da)", {.completions = {"dan", "da"}});
   list.add_switch("--encoder-normalize-before", "fairseq's name for --norm pre", [this] { norm = NormPlacement::pre; });
   list.group("Dropout");
-  list.add(kOtherBits, "--transformer-dropout,--dropout", &dropout, "RATE",
-           "dropout rate of embeddings and residual branches",
-           {.key = "dropout", .also_called = {"hidden-dropout", "hidden-dropout-prob", "dropout-rate"}});
+  list.add(
+      kOtherBits, "--transformer-dropout,--dropout", &dropout, "RATE",
+      "dropout rate of embeddings and residual branches",
+      {.bounds = rate(), .key = "dropout", .also_called = {"hidden-dropout", "hidden-dropout-prob", "dropout-rate"}});
   list.add(kOtherBits, "--transformer-dropout-attention,--attention-dropout", &attention_dropout, "RATE",
-           "dropout rate of the attention weights", {.key = "attention_dropout"});
+           "dropout rate of the attention weights", {.bounds = rate(), .key = "attention_dropout"});
   list.add(kOtherBits, "--transformer-dropout-ffn,--activation-dropout", &activation_dropout, "RATE",
            "dropout rate inside the feed-forward blocks",
-           {.key = "activation_dropout", .also_called = {"relu-dropout"}});
+           {.bounds = rate(), .key = "activation_dropout", .also_called = {"relu-dropout"}});
   attention.declare(list, position);
   position.declare(list);
 }
 
 void EncoderDecoderConfig::declare(OptionList& list) {
   list.group("Model");
-  list.add_field(kOtherModel, "vocab_size", &vocab_size);
-  list.add_field(kOtherBits, "initial_deviation", &initial_deviation);
+  list.add_field(kOtherModel, "vocab_size", &vocab_size, at_least(1));
+  list.add_field(kOtherBits, "initial_deviation", &initial_deviation, at_least(0));
   list.add(kOtherModel, width_option(&dim));
   list.add(kOtherModel, "--enc-depth,--encoder-layers", &encoder_layers, "LAYERS", "number of encoder layers",
-           {.key = "encoder_layers", .also_called = {"enc-layers", "num-encoder-layers"}});
+           {.bounds = at_least(1), .key = "encoder_layers", .also_called = {"enc-layers", "num-encoder-layers"}});
   list.add(kOtherModel, "--dec-depth,--decoder-layers", &decoder_layers, "LAYERS", "number of decoder layers",
-           {.key = "decoder_layers"});
+           {.bounds = at_least(1), .key = "decoder_layers"});
   declare_blocks(list);
   list.add(kOtherModel, "--tied-embeddings-all,--share-all-embeddings,!--no-tied-embeddings", &tied_embeddings,
            "share the embeddings of source and target", OptionDetails{.key = "tied_embeddings"});
@@ -225,19 +234,20 @@ void EncoderDecoderConfig::declare(OptionList& list) {
 
 void EncoderOnlyConfig::declare(OptionList& list) {
   list.group("Model");
-  list.add_field(kOtherModel, "vocab_size", &vocab_size);
+  list.add_field(kOtherModel, "vocab_size", &vocab_size, at_least(1));
   list.add_field(kOtherModel, "causal", &causal);
   list.add(kOtherModel, width_option(&dim));
   list.add(kOtherModel, "--layers,--enc-depth,--encoder-layers", &layers, "LAYERS", "number of layers",
-           {.key = "layers"});
+           {.bounds = at_least(1), .key = "layers"});
   declare_blocks(list);
   list.add(kOtherModel, "--kv-heads", &kv_heads, "HEADS",
            "heads of keys and values, each shared by a group of heads (grouped-query attention); 0: as many as heads",
-           {.key = "kv_heads",
+           {.bounds = at_least(0),
+            .key = "kv_heads",
             .also_called = {"num-query-groups", "num-key-value-heads", "n-kv-heads", "n-query-groups",
                             "group-query-attention"}});
   list.add(kOtherModel, "--head-dim", &head_dim, "NUMBER", "width of a head; 0: width of the model / heads",
-           {.key = "head_dim", .also_called = {"kv-channels"}});
+           {.bounds = at_least(0), .key = "head_dim", .also_called = {"kv-channels"}});
   list.add(kOtherModel, "--norm-type", &norm_type, "layer norm, or RMS norm as in LLaMA",
            OptionDetails{.key = "norm_type", .also_called = {"normalization", "norm-class-name"}});
   list.add(kOtherModel, "--gated-ffn,!--no-gated-ffn", &gated_ffn,
@@ -253,10 +263,11 @@ void EncoderOnlyConfig::declare(OptionList& list) {
            "(GPT-J)",
            OptionDetails{.key = "residual_form"});
   list.add(kOtherModel, "--token-types", &token_types, "NUMBER",
-           "number of token types (segment embeddings); BERT has 2; 0: none", {.key = "token_types"});
+           "number of token types (segment embeddings); BERT has 2; 0: none",
+           {.bounds = at_least(0), .key = "token_types"});
   list.add(kOtherModel, "--embedding-dim", &embedding_dim, "NUMBER",
            "width of the token embeddings, which are projected to the width of the model; 0: the same width",
-           {.key = "embedding_dim"});
+           {.bounds = at_least(0), .key = "embedding_dim"});
   list.add(kOtherModel, "--embedding-norm,!--no-embedding-norm", &embedding_norm,
            "layer norm on the sum of the embeddings", OptionDetails{.key = "embedding_norm"});
   list.add(kOtherModel, "--scale-embedding,!--no-scale-embedding", &scale_embedding,
@@ -272,11 +283,11 @@ void EncoderOnlyConfig::declare(OptionList& list) {
            "use the token embeddings as the output projection",
            OptionDetails{.key = "tied_output",
                          .also_called = {"tie-word-embeddings", "tie-embeddings", "tied-embeddings",
-                                         "tied-embeddings-all", "share-all-embeddings", "share-input-output-embed",
-                                         "share-decoder-input-output-embed"}});
-  list.add(kOtherBits, "--initial-deviation", &initial_deviation, "NUMBER",
-           "standard deviation of the normal initial weights (BERT: 0.02); 0: Glorot uniform",
-           {.key = "initial_deviation", .also_called = {"init-method-std", "initializer-range"}});
+                                         "tied-embeddings-all", "share-all-embeddings", "share-input-output-embed"}});
+  list.add(
+      kOtherBits, "--initial-deviation", &initial_deviation, "NUMBER",
+      "standard deviation of the normal initial weights (BERT: 0.02); 0: Glorot uniform",
+      {.bounds = at_least(0), .key = "initial_deviation", .also_called = {"init-method-std", "initializer-range"}});
   list.add(kOtherBits, "--scaled-residual-init,!--no-scaled-residual-init", &scaled_residual_init,
            "divide the initial weights that end residual branches by sqrt(2 x layers), as in GPT-2",
            OptionDetails{.key = "scaled_residual_init"});
@@ -286,8 +297,8 @@ void EncoderOnlyConfig::declare(OptionList& list) {
 void ClassifierConfig::declare(OptionList& list) {
   encoder.declare(list);
   list.add_field(kOtherModel, "classifier_head", &head);
-  list.add_field(kOtherModel, "classes", &classes);
-  list.add_field(kOtherBits, "classifier_dropout", &dropout);
+  list.add_field(kOtherModel, "classes", &classes, at_least(1));
+  list.add_field(kOtherBits, "classifier_dropout", &dropout, rate());
 }
 
 Init LayerConfig::initial_weight(int64_t in, int64_t out, double gain) const {
@@ -321,16 +332,7 @@ std::string EncoderOnlyConfig::describe() const {
 }
 
 void ModelConfig::validate_shared() const {
-  require_positive("vocab_size", vocab_size);
-  require_positive("dim", dim);
-  require_positive("ffn", ffn);
-  require_positive("heads", heads);
   require(head_dim > 0 || dim % heads == 0, "[heads] must divide dim = ", dim, ", got ", heads);
-  require_rate("dropout", dropout);
-  require_rate("attention_dropout", attention_dropout);
-  require_rate("activation_dropout", activation_dropout);
-  require(layer_norm_epsilon > 0, "[layer_norm_epsilon] must be positive, got ", layer_norm_epsilon);
-  require(initial_deviation >= 0, "[initial_deviation] must not be negative, got ", initial_deviation);
   validate_attention();
   check_position_encoding(position,
                           {.dim = dim, .head = dim / heads, .rotated = attention.rotated_width(head_width())});
@@ -344,13 +346,11 @@ void ModelConfig::validate_attention() const {
           position.encoding, " could add to: expected position ", encodings_without_terms());
   require(attention_dropout == 0, "[attention_dropout] linear attention has no weights to drop: expected 0, got ",
           attention_dropout);
-  require(attention.favor_features >= 0, "[favor_features] must not be negative, got ", attention.favor_features);
-  require(attention.favor_redraw >= 0, "[favor_redraw] must not be negative, got ", attention.favor_redraw);
 }
 
 void EncoderDecoderConfig::validate() const {
-  require_layers("encoder_layers", encoder_layers);
-  require_layers("decoder_layers", decoder_layers);
+  require_few_layers("encoder_layers", encoder_layers);
+  require_few_layers("decoder_layers", decoder_layers);
   require_bounds(*this);
   validate_shared();
   require(attention.kind == AttentionKind::softmax, "[attention] an encoder-decoder expects softmax, got ",
@@ -362,24 +362,20 @@ Json EncoderDecoderConfig::to_json() const { return json_of(*this); }
 EncoderDecoderConfig EncoderDecoderConfig::from_json(const Json& json) { return config_of<EncoderDecoderConfig>(json); }
 
 void EncoderOnlyConfig::validate() const {
-  require_layers("layers", layers);
+  require_few_layers("layers", layers);
   require_bounds(*this);
   validate_shared();
   validate_variants();
-  require(token_types >= 0, "[token_types] must not be negative, got ", token_types);
 }
 
 void EncoderOnlyConfig::validate_variants() const {
-  require(kv_heads >= 0 && (kv_heads == 0 || heads % kv_heads == 0), "[kv_heads] must divide heads = ", heads, ", got ",
-          kv_heads);
-  require(head_dim >= 0, "[head_dim] must not be negative, got ", head_dim);
+  require(kv_heads == 0 || heads % kv_heads == 0, "[kv_heads] must divide heads = ", heads, ", got ", kv_heads);
   require(query_dim() == dim || !position_encoding_type(position.encoding).adds_to_scores, "[head_dim] with ",
           position.encoding, " positions, expected heads of ", dim, " features in all, got ", heads, " x ", head_dim);
   require(attention.kind != AttentionKind::linear || (key_heads() == heads && !qk_norm),
           "[attention] linear supports neither kv_heads below heads = ", heads,
           " nor qk_norm, got kv_heads = ", key_heads(), " and qk_norm = ", qk_norm);
   const bool has_table = position.encoding != "rope" && position.encoding != "none";
-  require(embedding_dim >= 0, "[embedding_dim] must not be negative, got ", embedding_dim);
   require(embedding_width() == dim || (head_transform && !has_table), "[embedding_dim] other than dim = ", dim,
           " expects head_transform and position rope or none, got head_transform = ", head_transform, " and position ",
           position.encoding);
@@ -395,8 +391,6 @@ void ClassifierConfig::validate() const {
   require_bounds(*this);
   encoder.validate();
   require(!encoder.causal, "[causal] must be false for a classifier: it reads the first row of a text, got true");
-  require_positive("classes", classes);
-  require_rate("classifier_dropout", dropout);
 }
 
 Json ClassifierConfig::to_json() const { return json_of(*this); }

@@ -188,7 +188,7 @@ TEST_CASE("linear attention: invalid combinations of options throw a one-line er
   c.attention.linear_rope = LinearRope::pre_map;
   CHECK(validation_error(c) == "");
   c.attention.favor_redraw = -1;
-  CHECK(validation_error(c) == "[favor_redraw] must not be negative, got -1");
+  CHECK(validation_error(c) == "[favor_redraw] must be at least 0, got -1");
   c = linear_encoder(FeatureMap::elu, false, "alibi");
   CHECK(
       validation_error(c) ==

@@ -69,12 +69,12 @@ as_documents() { awk '{ print } NR % 10 == 0 { print "" }' "$1"; }
 # Makes a small corpus in the working directory: pairs, a vocabulary of both languages, and half of the English
 # side as documents, with their vocabulary and token store.
 make_corpus() {
-  "$GYRE" data generate --output . --train 400 --val 40 --test 20
-  "$GYRE" vocab --input train.en train.de --type bpe --size 300 --output vocab.model
-  head -n 200 train.en > half.en
-  as_documents half.en > books.txt
-  "$GYRE" vocab --input books.txt --type wordpiece --size 300 --output vocab.txt
-  "$GYRE" data build --vocab vocab.txt --source books.txt --documents blank-line --output books.tok
+  "$GYRE" data generate --output . --overwrite --train 400 --val 40 --test 20 &&
+    "$GYRE" vocab --input train.en train.de --type bpe --size 300 --output vocab.model &&
+    head -n 200 train.en > half.en &&
+    as_documents half.en > books.txt &&
+    "$GYRE" vocab --input books.txt --type wordpiece --size 300 --output vocab.txt &&
+    "$GYRE" data build --vocab vocab.txt --source books.txt --documents blank-line --output books.tok
 }
 
 # from_corpus FILE...: copies files of the corpus to the working directory. Scripts share the corpus, which one of them

@@ -70,7 +70,7 @@ void set_fine_tuning_warmup(const OptionTable& table, TrainOptions& options) {
   const Path file = options.start.directory / "train.toml";
   if (continues(options.start) && std::filesystem::exists(file)) {
     for (const ConfigEntry& entry : read_config_file(file).entries)
-      if (entry.name == "lr-warmup") {
+      if (entry.name == "lr-warmup" && entry.values.size() == 1) {
         ScheduleOptions& schedule = options.optimizer.schedule;
         std::tie(schedule.warmup, schedule.warmup_percent) = parse_updates_or_share(entry.values.back());
         return;

@@ -31,7 +31,7 @@ void ParallelOptions::declare_micro_batches(OptionList& list) {
 
 void ParallelOptions::declare_exchange(OptionList& list) {
   list.add(
-      OnResume::same_bits, "--bucket-mb,--bucket-cap-mb", &bucket_mb, "MIB",
+      OnResume::other_bits, "--bucket-mb,--bucket-cap-mb", &bucket_mb, "MIB",
       "maximum size of a gradient bucket; buckets are reduced while backward is still running; default: 1, on GPUs 32");
   list.add(OnResume::other_bits, "--gradient-dtype", &gradient_dtype,
            "data type of gradients sent between ranks; sums are computed in fp32");

@@ -250,6 +250,12 @@ OptimizerOptions causal_optimizer() {
   return options;
 }
 
+std::unique_ptr<TrainOptions> LanguageOptions::with_defaults() const {
+  auto defaults = std::make_unique<LanguageOptions>();
+  defaults->optimizer = causal_optimizer();
+  return defaults;
+}
+
 void MaskedOptions::declare(OptionList& list) {
   declare_data(list);
   list.group("Masking");
