@@ -1,10 +1,12 @@
-// Checks of option values. Each throws a UsageError with the flag, the expected value and the given value.
+// Bounds and checks of option values. A check throws a UsageError with the flag, the expected value and the given
+// value.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -24,23 +26,55 @@ void expect(bool ok, std::string_view flag, std::string_view expected, const Val
   if (!ok) throw UsageError("[", flag, "] expected ", expected, ", got ", got);
 }
 
+// The numbers that an option accepts, with the words for them in messages.
+struct Bounds {
+  std::string expected;
+  double minimum = -std::numeric_limits<double>::infinity(), maximum = std::numeric_limits<double>::infinity();
+  bool includes_minimum = true, includes_maximum = true;
+
+  bool contain(double value) const {
+    const bool above = includes_minimum ? value >= minimum : value > minimum;
+    const bool below = includes_maximum ? value <= maximum : value < maximum;
+    return std::isfinite(value) && above && below;
+  }
+};
+
+template <class Number>
+Bounds at_least(Number minimum) {
+  return {.expected = concat("at least ", minimum), .minimum = double(minimum)};
+}
+template <class Number>
+Bounds between(Number minimum, Number maximum) {
+  return {.expected = concat("a number from ", minimum, " to ", maximum),
+          .minimum = double(minimum),
+          .maximum = double(maximum)};
+}
+inline Bounds finite_at_least(double minimum) {
+  return {.expected = concat("a number of at least ", minimum), .minimum = minimum};
+}
+inline Bounds positive() { return {.expected = "a positive number", .minimum = 0, .includes_minimum = false}; }
+// For rates such as decay, dropout and smoothing.
+inline Bounds fraction() {
+  return {.expected = "a number of at least 0 and below 1", .minimum = 0, .maximum = 1, .includes_maximum = false};
+}
+
+// The same checks for values that no option declares. Integers are compared as such: a double is not exact for all.
 template <class Value>
 void expect_at_least(std::type_identity_t<Value> minimum, std::string_view flag, Value got) {
-  expect(got >= minimum, flag, concat("at least ", minimum), got);
+  expect(got >= minimum, flag, at_least(minimum).expected, got);
 }
 
 template <class Value>
 void expect_between(Value minimum, Value maximum, std::string_view flag, Value got) {
-  expect(got >= minimum && got <= maximum, flag, concat("a number from ", minimum, " to ", maximum), got);
+  expect(got >= minimum && got <= maximum, flag, between(minimum, maximum).expected, got);
 }
 
 inline void expect_finite_at_least(double minimum, std::string_view flag, double got) {
-  expect(std::isfinite(got) && got >= minimum, flag, concat("a number of at least ", minimum), got);
+  expect(finite_at_least(minimum).contain(got), flag, finite_at_least(minimum).expected, got);
 }
 
-// For rates such as decay, dropout and smoothing, which must be below 1.
 inline void expect_fraction(std::string_view flag, double got) {
-  expect(got >= 0 && got < 1, flag, "a number of at least 0 and below 1", got);
+  expect(fraction().contain(got), flag, fraction().expected, got);
 }
 
 template <class Choices>

@@ -29,20 +29,6 @@ OptionValue one_of(std::string* field, std::vector<std::string> choices) {
   return value;
 }
 
-bool Bounds::contain(double value) const {
-  const bool above = includes_minimum ? value >= minimum : value > minimum;
-  const bool below = includes_maximum ? value <= maximum : value < maximum;
-  return std::isfinite(value) && above && below;
-}
-
-Bounds finite_at_least(double minimum) {
-  return {.expected = concat("a number of at least ", minimum), .minimum = minimum};
-}
-Bounds positive() { return {.expected = "a positive number", .minimum = 0, .includes_minimum = false}; }
-Bounds fraction() {
-  return {.expected = "a number of at least 0 and below 1", .minimum = 0, .maximum = 1, .includes_maximum = false};
-}
-
 std::string Option::name() const {
   const size_t dashes = names.find("--");
   if (dashes == std::string::npos) return names;

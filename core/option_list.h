@@ -18,6 +18,7 @@
 #include <variant>
 #include <vector>
 
+#include "gyre/core/option_checks.h"
 #include "gyre/core/option_values.h"
 
 namespace gyre {
@@ -73,28 +74,6 @@ requires std::is_enum_v<E> OptionValue one_of(E* field, const std::vector<std::t
 template <class E>
 OptionValue one_of(std::optional<E>* field, const std::string& otherwise,
                    const std::vector<std::type_identity_t<E>>& values = enum_values<E>());
-
-// The numbers that an option accepts, with the words for them in messages.
-struct Bounds {
-  std::string expected;
-  double minimum = -std::numeric_limits<double>::infinity(), maximum = std::numeric_limits<double>::infinity();
-  bool includes_minimum = true, includes_maximum = true;
-
-  bool contain(double value) const;
-};
-template <class Number>
-Bounds at_least(Number minimum) {
-  return {.expected = concat("at least ", minimum), .minimum = double(minimum)};
-}
-template <class Number>
-Bounds between(Number minimum, Number maximum) {
-  return {.expected = concat("a number from ", minimum, " to ", maximum),
-          .minimum = double(minimum),
-          .maximum = double(maximum)};
-}
-Bounds finite_at_least(double minimum);
-Bounds positive();
-Bounds fraction();  // for rates such as decay and dropout: at least 0 and below 1
 
 // What a name of an option means in another program, if that is something else.
 struct OtherMeaning {

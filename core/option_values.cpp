@@ -41,11 +41,10 @@ std::string chosen_word(const std::string& given, const std::vector<std::string>
 }
 
 std::string toml_string(const std::string& text) {
-  constexpr std::string_view kEscapes = "btnfr\"\\", kEscaped = "\b\t\n\f\r\"\\";
   std::string result = "\"";
   for (const char c : text) {
-    if (const size_t known = kEscaped.find(c); known != std::string_view::npos) {
-      result += {'\\', kEscapes[known]};
+    if (const size_t known = kTomlEscaped.find(c); known != std::string_view::npos) {
+      result += {'\\', kTomlEscapes[known]};
     } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
       constexpr const char* kDigits = "0123456789abcdef";
       result += {'\\', 'u', '0', '0', kDigits[(c >> 4) & 0xf], kDigits[c & 0xf]};

@@ -86,6 +86,9 @@ void parse_value(const std::string& text, E& value) {
   value = parse_enum<E>("", chosen_word(text, words));
 }
 
+// The letters that follow a backslash in a TOML string, and the characters that they stand for.
+inline constexpr std::string_view kTomlEscapes = "btnfr\"\\", kTomlEscaped = "\b\t\n\f\r\"\\";
+
 // The text as a quoted TOML string.
 std::string toml_string(const std::string& text);
 

@@ -6,13 +6,12 @@
 #include <string_view>
 
 #include "gyre/core/error.h"
+#include "gyre/core/option_values.h"
 #include "gyre/data/text/line_stream.h"
 
 namespace gyre {
 
 namespace {
-
-constexpr std::string_view kEscapes = "btnfr\"\\", kEscaped = "\b\t\n\f\r\"\\";
 
 void append_utf8(std::string& text, uint32_t code) {
   const auto tail = [&](int shift) { text += char(0x80 | ((code >> shift) & 0x3f)); };
@@ -27,9 +26,9 @@ void append_utf8(std::string& text, uint32_t code) {
   }
 }
 
-class ConfigReader {
+class TomlReader {
  public:
-  ConfigReader(std::string file, std::string_view text) : file_(std::move(file)), text_(text) {}
+  TomlReader(std::string file, std::string_view text) : file_(std::move(file)), text_(text) {}
 
   ConfigFile all() {
     ConfigFile file{.entries = entries(), .tables = {}};
@@ -131,8 +130,8 @@ class ConfigReader {
 
   void escape(std::string& value) {
     const char kind = at_end() ? '\n' : text_[at_++];
-    if (const size_t known = kEscapes.find(kind); known != std::string_view::npos) {
-      value += kEscaped[known];
+    if (const size_t known = kTomlEscapes.find(kind); known != std::string_view::npos) {
+      value += kTomlEscaped[known];
       return;
     }
     const size_t digits = kind == 'u' ? 4 : kind == 'U' ? 8 : 0;
@@ -203,7 +202,7 @@ ConfigFile read_config_file(const Path& file) {
   if (!std::filesystem::is_regular_file(file)) throw UsageError(file.string(), ": no such configuration file");
   const std::string text = read_file(file);
   const size_t mark = byte_order_mark_bytes(text);
-  return ConfigReader(file.string(), std::string_view(text).substr(mark)).all();
+  return TomlReader(file.string(), std::string_view(text).substr(mark)).all();
 }
 
 }  // namespace gyre

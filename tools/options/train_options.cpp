@@ -310,11 +310,6 @@ std::vector<std::string> preset_names(TextTaskKind kind) {
   return names;
 }
 
-std::vector<std::string> valid_metrics(TextTaskKind kind) {
-  if (kind == TextTaskKind::regress) return {"spearman", "pearson", "mean-squared-error"};
-  return {"accuracy", "f1", "macro-f1", "matthews", "cross-entropy"};
-}
-
 void choose_preset(ClassifyArgs& args, const std::string& name) {
   const TextTask& task = text_task(name);
   if (kind_of(task) != args.kind) {
@@ -356,7 +351,7 @@ ClassifyArgs::ClassifyArgs(TextTaskKind kind) : kind(kind) {
 
 void add_classify_options(OptionTable& table, ClassifyArgs& args) {
   add_task_rows(table, args);
-  table.add_options(args.train, valid_metrics(args.kind));
+  table.add_options(args.train, ClassifyOptions::metrics(args.kind == TextTaskKind::regress));
   set_common_training_rows(table);
 }
 

@@ -29,6 +29,11 @@ ClassifyOptions::ClassifyOptions() : FineTuningOptions(2e-5) {
   stop.after = {3, Period::Unit::epochs};
 }
 
+std::vector<std::string> ClassifyOptions::metrics(bool is_regression) {
+  if (is_regression) return {"mean-squared-error", "pearson", "spearman"};
+  return {"cross-entropy", "accuracy", "f1", "macro-f1", "matthews"};
+}
+
 void ClassifyOptions::declare(OptionList& list, std::vector<std::string> valid_metrics) {
   list.group("Data");
   list.add(OnResume::same_bits, "--train-sets,-t", &data.train_sets, "FILE",
@@ -47,13 +52,9 @@ void ClassifyOptions::validate() const {
          format.classes.size());
   check_labels(format.classes);
   for (const std::string& metric : validation.metrics) {
-    if (format.is_regression()) {
-      expect_one_of({"mean-squared-error", "pearson", "spearman"}, "--valid-metrics", metric);
-    } else {
-      expect_one_of({"cross-entropy", "accuracy", "f1", "macro-f1", "matthews"}, "--valid-metrics", metric);
-      expect(metric != "f1" || format.classes.size() == 2, "--valid-metrics", "macro-f1 with more than two classes",
-             metric);
-    }
+    expect_one_of(metrics(format.is_regression()), "--valid-metrics", metric);
+    expect(metric != "f1" || format.classes.size() == 2, "--valid-metrics", "macro-f1 with more than two classes",
+           metric);
   }
 }
 

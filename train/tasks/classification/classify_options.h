@@ -10,15 +10,16 @@
 
 namespace gyre {
 
-// data.train_sets and data.valid_sets: tab-separated rows. validation.metrics: cross-entropy, accuracy, f1, macro-f1,
-// matthews; for regression mean-squared-error, pearson, spearman. The defaults are those of BERT for fine-tuning
-// (Devlin et al. 2019, A.3); a model with random weights needs a higher learning rate.
+// data.train_sets and data.valid_sets: tab-separated rows. The defaults are those of BERT for fine-tuning (Devlin et
+// al. 2019, A.3); a model with random weights needs a higher learning rate.
 struct ClassifyOptions : FineTuningOptions {
   ClassifyOptions();
   LabeledFormat format;  // columns and classes
 
   void declare(OptionList& list) override { declare(list, {}); }
   std::unique_ptr<TrainOptions> with_defaults() const override { return std::make_unique<ClassifyOptions>(); }
+  // The metrics of a validation, of classifiers or of regressions.
+  static std::vector<std::string> metrics(bool is_regression);
   // `valid_metrics`: the words of --valid-metrics, for help and completion.
   void declare(OptionList& list, std::vector<std::string> valid_metrics);
   void validate() const;  // throws a UsageError if an option is invalid

@@ -57,6 +57,13 @@ void expect_different(const std::vector<Path>& sets) {
   }
 }
 
+// The metrics of a validation. Bits per byte need the probability of a whole text, which masked models do not give.
+std::vector<std::string> language_metrics(bool is_causal) {
+  std::vector<std::string> metrics{"cross-entropy", "perplexity", "accuracy"};
+  if (is_causal) metrics.emplace_back("bits-per-byte");
+  return metrics;
+}
+
 // The schedule that a stage has for itself.
 ScheduleOptions own_schedule(const LanguageStage& stage, const ScheduleOptions& run) {
   ScheduleOptions own;
@@ -214,7 +221,7 @@ void LanguageOptions::declare_run(OptionList& list, std::vector<std::string> val
 
 void LanguageOptions::declare(OptionList& list) {
   declare_data(list);
-  declare_run(list, {"cross-entropy", "perplexity", "accuracy", "bits-per-byte"});
+  declare_run(list, language_metrics(true));
 }
 
 void LanguageOptions::validate() const {
@@ -236,8 +243,7 @@ void LanguageOptions::validate() const {
   for (const LanguageStage& stage : stages)
     expect(validation_share == 0 || stage.train_sets.empty(), "--valid-share",
            "0, and --valid-sets, if a stage has train-sets of its own", validation_share);
-  for (const std::string& metric : validation.metrics)
-    expect_one_of({"cross-entropy", "perplexity", "accuracy", "bits-per-byte"}, "--valid-metrics", metric);
+  for (const std::string& metric : validation.metrics) expect_one_of(language_metrics(true), "--valid-metrics", metric);
 }
 
 OptimizerOptions causal_optimizer() {
@@ -269,7 +275,7 @@ void MaskedOptions::declare(OptionList& list) {
            "exact: this share of every sample, as in BERT; independent: each token independently, and a batch without "
            "masks updates nothing");
   list.add(OnResume::other_data, "--whole-words,--mask-whole-words", &whole_words, "mask all pieces of a word or none");
-  declare_run(list, {"cross-entropy", "perplexity", "accuracy"});
+  declare_run(list, language_metrics(false));
 }
 
 MaskingOptions MaskedOptions::masking() const {

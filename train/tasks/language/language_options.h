@@ -45,8 +45,7 @@ inline constexpr std::pair<DocumentsAttend, std::string_view> kEnumNames<Documen
 
 // data.train_sets: text files, token stores of documents, folders or patterns (data/text/text_input.h): one corpus or,
 // with train_weights, one for each. data.valid_sets: the same, each validated apart. data.max_length: maximum number of
-// rows of a sample. batch.unit: total tokens or sentences (samples). validation.metrics: cross-entropy, perplexity,
-// accuracy and, of causal models, bits-per-byte.
+// rows of a sample. batch.unit: total tokens or sentences (samples).
 struct LanguageOptions : TrainOptions {
   LanguageOptions() {
     data.max_length = 512;

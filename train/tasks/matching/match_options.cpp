@@ -1,8 +1,23 @@
 #include "gyre/train/tasks/matching/match_options.h"
 
+#include <string>
+#include <vector>
+
+#include "gyre/core/enum_names.h"
 #include "gyre/core/option_checks.h"
 
 namespace gyre {
+
+namespace {
+
+// The metrics of a validation: accuracy, and the losses by their names.
+std::vector<std::string> match_metrics(const std::vector<MatchLoss>& losses) {
+  std::vector<std::string> metrics{"accuracy"};
+  for (const MatchLoss loss : losses) metrics.emplace_back(enum_name(loss));
+  return metrics;
+}
+
+}  // namespace
 
 MatchOptions::MatchOptions() : FineTuningOptions(6e-6) {
   data.max_length = 1024;
@@ -38,13 +53,13 @@ void MatchOptions::declare(OptionList& list) {
   list.add(OnResume::other_data, "--max-length", &data.max_length, "TOKENS",
            "maximum tokens per pair, [CLS] and [SEP] included; longer pairs are truncated, the longer text first",
            {.bounds = at_least(1)});
-  declare_fine_tuning(list, "triplets", "pairs", {"accuracy", "cross-entropy", "margin-loss"});
+  declare_fine_tuning(list, "triplets", "pairs", match_metrics(enum_values<MatchLoss>()));
 }
 
 void MatchOptions::validate() const {
   FineTuningOptions::validate();
   for (const std::string& metric : validation.metrics)
-    expect_one_of({"accuracy", enum_name(objective.loss)}, "--valid-metrics", metric);
+    expect_one_of(match_metrics({objective.loss}), "--valid-metrics", metric);
 }
 
 }  // namespace gyre

@@ -9,9 +9,9 @@
 namespace gyre {
 
 // data.train_sets and data.valid_sets: triplets (data/text/labeled_text.h). batch.unit: sentences (triplets) or total
-// tokens. validation.metrics: accuracy, and the loss. The defaults are those that Su et al. published for RoFormer on
-// CAIL2019-SCM (RoFormer, 2021; finetune_scm.py): mean pooling, binary cross-entropy of single pairs, 4 triplets per
-// update, Adam with the constant rate 6e-6 and epsilon 1e-6, 20 epochs, and the best of them by accuracy.
+// tokens. The defaults are those that Su et al. published for RoFormer on CAIL2019-SCM (RoFormer, 2021;
+// finetune_scm.py): mean pooling, binary cross-entropy of single pairs, 4 triplets per update, Adam with the constant
+// rate 6e-6 and epsilon 1e-6, 20 epochs, and the best of them by accuracy.
 struct MatchOptions : FineTuningOptions {
   MatchOptions();
 

@@ -1,6 +1,7 @@
 #include "gyre/train/tasks/translation/nmt_options.h"
 
 #include <algorithm>
+#include <array>
 
 #include "gyre/core/number_text.h"
 #include "gyre/core/option_checks.h"
@@ -11,6 +12,8 @@
 namespace gyre {
 
 namespace {
+
+constexpr std::array kTranslationMetrics{"cross-entropy", "perplexity", "bleu", "chrf"};
 
 // Throws unless the files are token stores or a source and a target. The files of a folder or a pattern are sorted by
 // path, which says nothing about the languages.
@@ -43,7 +46,7 @@ void NmtOptions::declare(OptionList& list) {
   list.add(OnResume::other_bits, pretrained_model_option(&pretrained_model));
   declare_training(list,
                    {.batch_unit_help = "unit of --mini-batch-words: tokens of one side, of both sides, or sentences",
-                    .valid_metrics = {"cross-entropy", "perplexity", "bleu", "chrf"}});
+                    .valid_metrics = {kTranslationMetrics.begin(), kTranslationMetrics.end()}});
   list.group("Translation");
   list.add(OnResume::other_bits, "--label-smoothing", &label_smoothing, "NUMBER",
            "probability spread evenly over all tokens, including the correct one (as in PyTorch and Marian)",
@@ -94,9 +97,7 @@ void NmtOptions::validate_task() const {
   expect(!data.train_sets.empty(), "--train-sets", "a source and a target file, or token stores", "none");
   expect_pairs("--train-sets", data.train_sets);
   expect_pairs("--valid-sets", data.valid_sets);
-  for (const std::string& metric : validation.metrics) {
-    expect_one_of({"cross-entropy", "perplexity", "bleu", "chrf"}, "--valid-metrics", metric);
-  }
+  for (const std::string& metric : validation.metrics) expect_one_of(kTranslationMetrics, "--valid-metrics", metric);
   DecodeOptions{.beam_size = valid_beam, .length_penalty = valid_length_penalty}.validate_search("--valid-");
 }
 

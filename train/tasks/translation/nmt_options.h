@@ -19,7 +19,7 @@ inline constexpr std::pair<BpeDropoutSide, std::string_view> kEnumNames<BpeDropo
     {BpeDropoutSide::both, "both"}, {BpeDropoutSide::source, "source"}, {BpeDropoutSide::target, "target"}};
 
 // data.train_sets and data.valid_sets: a source and a target file, or token stores. batch.unit: target, source or
-// total tokens, or sentences. validation.metrics: cross-entropy, perplexity, bleu, chrf.
+// total tokens, or sentences.
 struct NmtOptions : TrainOptions {
   NmtOptions() {
     batch.unit = BatchUnit::target_tokens;
