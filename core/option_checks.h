@@ -58,7 +58,8 @@ inline Bounds fraction() {
   return {.expected = "a number of at least 0 and below 1", .minimum = 0, .maximum = 1, .includes_maximum = false};
 }
 
-// The same checks for values that no option declares. Integers are compared as such: a double is not exact for all.
+// The same checks, for values that no option declares. They compare integers as they are, because a double does not
+// hold all of them exactly.
 template <class Value>
 void expect_at_least(std::type_identity_t<Value> minimum, std::string_view flag, Value got) {
   expect(got >= minimum, flag, at_least(minimum).expected, got);

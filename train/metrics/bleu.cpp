@@ -13,6 +13,8 @@
 
 #include "gyre/core/error.h"
 #include "gyre/data/text/moses/moses_tokenizer.h"
+#include "gyre/data/text/utf8.h"
+#include "gyre/train/metrics/mteval_rules.h"
 #include "gyre/train/metrics/text.h"
 
 namespace gyre {

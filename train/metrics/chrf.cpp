@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "gyre/data/text/utf8.h"
 #include "gyre/train/metrics/text.h"
 
 namespace gyre {

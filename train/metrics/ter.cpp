@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "gyre/core/error.h"
+#include "gyre/data/text/utf8.h"
+#include "gyre/train/metrics/mteval_rules.h"
 #include "gyre/train/metrics/text.h"
 
 namespace gyre {

@@ -1,4 +1,4 @@
-// Metrics of text: their input, the counts from which they are computed, and rules that several of them share.
+// What the metrics of translations share: their lines, lowercase text, and the counts from which a score is computed.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "gyre/core/error.h"
-#include "gyre/data/text/utf8.h"
 
 namespace gyre {
 
@@ -27,17 +26,8 @@ inline void require_parallel(std::string_view metric, const Lines& hypotheses, c
   }
 }
 
-// Returns the percentage of hypotheses that equal their reference byte for byte, 0..100. Throws an Error with both line
-// counts if they differ.
-inline double exact_match(const Lines& hypotheses, const Lines& references) {
-  require_parallel("exact match", hypotheses, {references});
-  size_t equal = 0;
-  for (size_t i = 0; i < hypotheses.size(); ++i) equal += hypotheses[i] == references[i];
-  return 100.0 * double(equal) / double(hypotheses.size());
-}
-
-// The counts of each sentence from which a corpus metric is computed. Their sum over any set of
-// sentences gives the score of that set, so that resampling need not look at the text again.
+// The counts of each sentence from which a corpus metric is computed. Their sum over any set of sentences gives the
+// score of that set, so that resampling need not look at the text again.
 class SentenceStatistics {
  public:
   // width: the number of counts per sentence, at least 1.
@@ -65,55 +55,5 @@ using ScoreOfSums = std::function<double(std::span<const int64_t>)>;
 // Python's str.lower(), because the metrics must change text as sacreBLEU does: full, locale-independent lowercase
 // mapping. One code point may become two; a final sigma becomes U+03C2.
 std::u32string lowercase(std::u32string_view text);
-
-// The functions below are substitutions that the tokenizers of mteval (BLEU) and tercom (TER) have in common.
-
-// The position of the space that a substitution inserts next to its two matched characters.
-enum class Spaces { around_first, around_second };
-
-// Like re.sub with a two-character pattern: leftmost matches without overlaps, so a matched pair is skipped as a whole.
-template <class First, class Second>
-std::u32string space_pairs(std::u32string_view text, First first, Second second, Spaces spaces) {
-  std::u32string result;
-  result.reserve(text.size() * 2);
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (i + 1 == text.size() || !first(text[i]) || !second(text[i + 1])) {
-      result += text[i];
-      continue;
-    }
-    if (spaces == Spaces::around_first) result += U' ';
-    result += text[i];
-    result += U' ';
-    result += text[++i];
-    if (spaces == Spaces::around_second) result += U' ';
-  }
-  return result;
-}
-
-template <class Match>
-std::u32string space_around(std::u32string_view text, Match match) {
-  std::u32string result;
-  result.reserve(text.size() * 2);
-  for (const char32_t c : text) {
-    if (match(c)) {
-      result.append({U' ', c, U' '});
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
-
-std::u32string replace_all(std::u32string text, std::u32string_view from, std::u32string_view to);
-
-// &quot; &amp; &lt; &gt; become characters, in this order: "&amp;lt;" ends as "<".
-std::u32string unescape_sgml(std::u32string text);
-
-// Spaces around ASCII symbols and punctuation except ' , - and .
-std::u32string space_ascii_symbols(std::u32string_view text);
-
-// Spaces around each comma and full stop that has no digit on at least one side, and around a dash after a digit.
-// The text should begin and end with a space, because the rules look at pairs of characters.
-std::u32string space_numbers(std::u32string_view text);
 
 }  // namespace gyre

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "gyre/core/hardware/cuda.h"
+#include "gyre/train/parallel/routes.h"
 #include "gyre/train/parallel/tree_reduction.h"
 #include "gyre/train/parallel/window_tasks.h"
 

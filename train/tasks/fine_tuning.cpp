@@ -16,6 +16,7 @@
 #include "gyre/train/pretrained/hugging_face.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "gyre/train/tasks/initial_weights.h"
+#include "gyre/train/tasks/inputs.h"
 
 namespace gyre {
 

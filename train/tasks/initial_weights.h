@@ -1,11 +1,7 @@
 // The initial weights and the vocabulary of a run: those of a new one, or those that a run which continues has already.
 #pragma once
 
-#include <cstdint>
-#include <string>
-
 #include "gyre/autograd/parameters.h"
-#include "gyre/core/option_checks.h"
 #include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/train/job.h"
@@ -30,12 +26,5 @@ void require_other_run(const Path& pretrained, const StartOptions& start);
 // been moved since. Throws an Error if the model has another vocabulary or other tensors.
 void allocate_initial_weights(Parameters& parameters, const TrainOptions& options, const Path& pretrained,
                               const Vocabulary& vocabulary, const JobContext& context);
-
-// Throws a UsageError if a sequence of --max-length tokens has more tokens than the model has positions. `option`: for
-// the message.
-inline void require_positions(int64_t max_length, int64_t positions, const std::string& option = "--max-length") {
-  expect(max_length <= positions, option,
-         concat("at most ", positions, ", the number of positions of the model (see --max-positions)"), max_length);
-}
 
 }  // namespace gyre

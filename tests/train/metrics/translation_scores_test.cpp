@@ -4,8 +4,10 @@
 
 #include <cmath>
 
+#include "gyre/data/text/utf8.h"
 #include "gyre/train/metrics/bleu.h"
 #include "gyre/train/metrics/chrf.h"
+#include "gyre/train/metrics/exact_match.h"
 #include "gyre/train/metrics/ter.h"
 #include "gyre/train/metrics/text.h"
 #include "tests/train/metrics/golden.h"

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "gyre/train/parallel/routes.h"
 #include "gyre/train/parallel/window_tasks.h"
 
 namespace gyre::test {

@@ -25,7 +25,7 @@
 #include "gyre/data/text/utf8.h"
 #include "gyre/models/config/config.h"
 #include "gyre/models/encoder_decoder.h"
-#include "gyre/train/tasks/initial_weights.h"
+#include "gyre/train/tasks/inputs.h"
 #include "gyre/train/tasks/translation/nmt.h"
 #include "gyre/train/tasks/translation/nmt_options.h"
 #include "tools/command_line/messages.h"

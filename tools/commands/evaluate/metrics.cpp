@@ -16,6 +16,7 @@
 #include "gyre/core/option_checks.h"
 #include "gyre/train/metrics/bleu.h"
 #include "gyre/train/metrics/chrf.h"
+#include "gyre/train/metrics/exact_match.h"
 #include "gyre/train/metrics/significance.h"
 #include "gyre/train/metrics/ter.h"
 #include "gyre/train/metrics/text.h"

@@ -29,7 +29,7 @@
 #include "gyre/train/options.h"
 #include "gyre/train/parallel/all_reduce.h"
 #include "gyre/train/tasks/fine_tuning.h"
-#include "gyre/train/tasks/initial_weights.h"
+#include "gyre/train/tasks/inputs.h"
 #include "gyre/train/tasks/language/language_stages.h"
 #include "tools/command_line/messages.h"
 #include "tools/command_line/option_table.h"

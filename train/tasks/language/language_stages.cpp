@@ -15,7 +15,7 @@
 #include "gyre/train/optim/schedule.h"
 #include "gyre/train/options.h"
 #include "gyre/train/task.h"
-#include "gyre/train/tasks/initial_weights.h"
+#include "gyre/train/tasks/inputs.h"
 
 namespace gyre {
 namespace {
