@@ -305,6 +305,7 @@ void Backward::forward_gradient(int i) {
   if (const int number = input_node(i); number >= 0) tape_.accumulate(number, doutput(), true);
 }
 
+// ---- Activation checkpointing --------------------------------------------------------------------------------------
 // Activation checkpointing. Forward computes a part of a model without recording. When backward reaches the node of
 // this part, all later nodes are done: the part is computed once more, its ops are recorded at the end of the tape,
 // backward runs through them, and they are removed. They refer to the same nodes outside as without a checkpoint, so

@@ -39,9 +39,7 @@ struct OpMetadata {
 };
 
 // Packed weights of a model, for tapes that do not record: products need not pack them each time, and products in int8
-// round them once.
-
-// A weight is packed at its first use, and must not change afterwards. Thread-safe.
+// round them once. A weight is packed at its first use, and must not change afterwards. Thread-safe.
 class PackedWeights {
  public:
   // fp32, bf16 or int8, for kernels of a CPU.
@@ -216,8 +214,8 @@ class Tape {
   bool recomputing() const { return recomputing_; }
 
   // The mask of the next dropout. Each dropout of a forward pass has its own stream of random numbers, numbered in
-  // creation order. The mask has rate 0 if the tape is not in training mode. Throws, with the op's name,
-  // unless 0 <= rate < 1.
+  // creation order. The mask has rate 0 if the tape is not in training mode. Throws, with the op's name, unless 0 <=
+  // rate < 1.
   DropoutMask next_dropout(std::string_view op, double rate);
 
   // Computes d(output)/d(leaf) for every leaf, contracted with `cotangent`, which has the output's shape (default: 1,

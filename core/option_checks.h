@@ -16,7 +16,6 @@
 namespace gyre {
 
 // Upper bounds of sizes in options and files. A larger value is rejected as a mistake.
-
 inline constexpr int64_t kMaxDimension = 10'000'000;  // limit of any dimension of a model, and of a vocabulary
 inline constexpr int64_t kMaxLayers = 1000;
 inline constexpr int kMaxThreads = 1024;  // limit per process

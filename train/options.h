@@ -1,6 +1,6 @@
 // The options common to all training runs, grouped by the component that reads them. Tasks add further options
-// (train/tasks/translation/nmt_options.h). tools/ maps the command line and --config to these fields; the resolved
-// values are written to run/train.toml.
+// (train/tasks/translation/nmt_options.h). Each struct declares its options in `declare`; the command line and --config
+// set the fields, and the resolved values are written to run/train.toml.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ struct BatchingOptions {
 // and all counters carry on from stage to stage.
 struct RunStage {
   uint64_t begin = 0, updates = 0;  // the number of updates before it, and its own
-  int max_length = 0;               // of a sample, in tokens
+  int max_length = 0;               // maximum number of tokens of a sample
   BatchingOptions batch;
 
   uint64_t end() const { return begin + updates; }
@@ -57,7 +57,7 @@ struct RunStage {
 
 struct DeviceOptions {
   std::string name = "cpu";  // cpu, cuda (the GPU whose number is the rank's local rank) or cuda:N
-  int threads = 0;           // per rank; 0: the rank's cores
+  int threads = 0;           // threads per rank; 0: as many as the rank has cores
   // Precision of activations and matrix products; empty: bf16 if the device supports it, else fp32.
   std::optional<Precision> precision = Precision::fp32;
   Recompute recompute = Recompute::none;  // activations that backward computes again
@@ -83,7 +83,7 @@ struct CheckpointOptions {
 };
 
 struct LoggingOptions {
-  Period every{100, Period::Unit::updates};  // between entries in the metrics
+  Period every{100, Period::Unit::updates};  // interval between entries of metrics.jsonl
   double seconds = 30;                       // longest time between progress lines (ProgressPace); 0: no limit
   bool quiet = false;
 };

@@ -6,7 +6,7 @@
 
 namespace gyre {
 
-// Dot product of each head's features with a learned vector per head.
+// ---- Dot product of each head's features with a learned vector per head --------------------------------------------
 
 namespace {
 
@@ -103,7 +103,7 @@ Var head_softmax(const Var& x, int heads) {
   return x.tape().record(std::move(op), y, {x});
 }
 
-// FAVOR+ random features (Choromanski et al. 2021): p is the product of x with random vectors.
+// ---- FAVOR+ random features (Choromanski et al. 2021): p is the product of x with random vectors -------------------
 
 namespace {
 
@@ -150,7 +150,7 @@ Var favor_features(const Var& p, const Var& x, int heads, FavorSide side) {
   return p.tape().record(std::move(op), y, {p, shift});
 }
 
-// Division of each head's features by one number per head: the normalization of linear attention.
+// ---- Division of each head's features by one number per head: the normalization of linear attention ----------------
 
 namespace {
 

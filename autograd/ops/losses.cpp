@@ -292,7 +292,6 @@ LossResult linear_r_drop(const Var& x, const Var& w, const Var& bias, const Tens
 
 // Binary cross-entropy has no op of its own: with logits (0, x), -log softmax is log(1 + exp(-x)) for label 1 and log(1
 // + exp(x)) for label 0.
-
 LossResult binary_cross_entropy(const Var& logits, const Tensor& labels) {
   require(logits.shape().rank() == 2 && logits.shape()[1] == 1, "[binary_cross_entropy] logits must be (n,1), got ",
           logits.shape());

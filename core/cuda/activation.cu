@@ -30,6 +30,7 @@ void CudaKernels::activation_backward(const Tensor& dx, const Tensor& dy, const 
   });
 }
 
+// ---- Gated activations ---------------------------------------------------------------------------------------------
 // y = act(gate) * value, x = [gate | value];  dx = [dy * value * act'(gate) | dy * act(gate)]
 
 namespace {

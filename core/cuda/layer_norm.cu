@@ -8,6 +8,7 @@
 
 namespace gyre::cuda {
 
+// ---- Teams of warps ------------------------------------------------------------------------------------------------
 // Support for layer norm kernels. A team of warps processes a row and keeps it in registers, so that it is read from
 // memory only once.
 
@@ -205,6 +206,7 @@ void CudaKernels::residual_layer_norm(const Tensor& y, const Tensor& sum, const 
       });
 }
 
+// ---- Backward ------------------------------------------------------------------------------------------------------
 // Backward of layer norm. With xhat = (x - mean) * rstd and g = gamma * dy:
 //   dx = rstd * (g - mean(g) - xhat * mean(g * xhat));  dgamma += sum_rows(dy * xhat);  dbeta += sum_rows(dy)
 // With a residual connection, the normalized row is sum = residual + keep * x, with keep the dropout factors:

@@ -42,8 +42,8 @@ struct SafetensorsHeader {
 
 // Parses the header of `file`, the content of a whole file. The bytes are untrusted, so every rule of the format is
 // checked. Sizes in the header are compared with the size of the file before anything is allocated, so that a small
-// file cannot cause a large allocation. Throws Error for any violation of the format; messages
-// contain the file's `name` and the name of the tensor.
+// file cannot cause a large allocation. Throws Error for any violation of the format; messages contain the file's
+// `name` and the name of the tensor.
 SafetensorsHeader parse_safetensors_header(std::string_view file, const std::string& name);
 
 // Writes a safetensors file one tensor at a time, for models that should not be in memory as a whole.
@@ -156,6 +156,7 @@ inline void read_safetensors(const SafetensorsFile& file, const std::vector<Name
   read_safetensors(std::span(&file, 1), targets);
 }
 
+// ---- Sharded checkpoints -------------------------------------------------------------------------------------------
 // Sharded safetensors checkpoints in the format of Hugging Face: files model-00001-of-0000k.safetensors and an index,
 // model.safetensors.index.json: {"metadata": {"total_size": ..}, "weight_map": {tensor name: file name}}.
 

@@ -64,9 +64,9 @@ constexpr int64_t norm_gradient_blocks(int64_t rows, int64_t teams) {
 // bias comes with both.
 constexpr int norm_gradient_sums(bool parameters, bool bias) { return bias ? 3 : parameters ? 2 : 0; }
 
-// Numbers of blocks per multiprocessor of the attention kernels on
-// tensor cores, by the width of the heads. The kernels (core/cuda/attention) ask the compiler for as few registers per
-// thread as that takes, and the virtual GPU predicts the times of the kernels with the same numbers.
+// Numbers of blocks per multiprocessor of the attention kernels on tensor cores, by the width of the heads. The kernels
+// (core/cuda/attention) ask the compiler for as few registers per thread as that takes, and the virtual GPU predicts
+// the times of the kernels with the same numbers.
 constexpr int packed_forward_blocks(int64_t width) { return width > 64 ? 3 : 5; }
 constexpr int long_forward_blocks(int64_t width) { return width > 64 ? 2 : 4; }
 // As many as their shared memory allows.

@@ -209,7 +209,7 @@ void VirtualKernels::decode_attention(const Tensor& out, const std::vector<Tenso
   report({.name = "attention", .bytes = bytes});
 }
 
-// Linear attention: core/cuda/linear_attention.
+// ---- Linear attention: core/cuda/linear_attention ------------------------------------------------------------------
 
 void VirtualKernels::head_dot(const Tensor& y, const Tensor& x, const Tensor& /*w*/, double /*factor*/) {
   report_pass("dot product of heads", {y, x});

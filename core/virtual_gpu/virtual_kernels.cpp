@@ -44,7 +44,7 @@ void report(const GpuWork& work) {
 
 namespace gyre::virtual_gpu {
 
-// Linear layers: core/cuda/gemm.
+// ---- Linear layers: core/cuda/gemm ---------------------------------------------------------------------------------
 
 namespace {
 
@@ -124,6 +124,7 @@ void VirtualKernels::linear_activation_backward(const Tensor& dx, const Tensor& 
   product_backward(dx, dw, dpre, x, w, dx_before, tf32_);
 }
 
+// ---- Packed weights ------------------------------------------------------------------------------------------------
 // Packed weights are a layout of the CPU kernels: core/cuda/gemm/packed.cu refuses them too.
 
 namespace {
@@ -144,6 +145,7 @@ void VirtualKernels::packed_best_tokens(const Tensor& /*values*/, const Tensor& 
   refuse();
 }
 
+// ---- Elementwise operations ----------------------------------------------------------------------------------------
 // Elementwise operations, embeddings, means of segments and rotary positions: core/cuda/elementwise.cu, activation.cu,
 // dropout.cu, embedding.cu, segment_mean.cu and rope.cu.
 
@@ -215,7 +217,7 @@ void VirtualKernels::rope_frequencies_backward(const Tensor& /*dfrequencies*/, c
   if (y.size() > 0) report({.name = "frequency gradient", .launches = 2, .bytes = bytes_of({dy, y})});
 }
 
-// Layer norm: core/cuda/layer_norm.cu.
+// ---- Layer norm: core/cuda/layer_norm.cu ---------------------------------------------------------------------------
 
 namespace {
 
@@ -263,7 +265,7 @@ void VirtualKernels::residual_layer_norm_backward(const Tensor& dx, const Tensor
                   dx && mask.rate > 0 ? double(dy.size()) : 0);
 }
 
-// Losses and the choice of tokens: core/cuda/loss and topk.cu.
+// ---- Losses and the choice of tokens: core/cuda/loss and topk.cu ---------------------------------------------------
 
 constexpr size_t kKeptBytes = 96 << 10;  // the limit of cross_entropy.cu
 
@@ -329,7 +331,7 @@ void VirtualKernels::topk(const Tensor& values, const Tensor& columns, const Ten
   for (int copies = 0; copies < 2; ++copies) report({.name = "wait for a copy", .kind = GpuWork::Kind::wait});
 }
 
-// Optimizer passes: core/cuda/optimizer.cu and muon.cu.
+// ---- Optimizer passes: core/cuda/optimizer.cu and muon.cu ----------------------------------------------------------
 
 namespace {
 

@@ -108,7 +108,7 @@ Finding epoch_finding(const Epoch& epoch, const SetStatistics& train, const Batc
           {}};
 }
 
-// The verdicts of check_data(): what counts as a warning and what as an error.
+// ---- The verdicts of check_data(): what counts as a warning and what as an error -----------------------------------
 
 constexpr Limits kDuplicatePairs{0.05, kNever};  // repeated pairs weigh more in training, but do no harm
 constexpr Limits kCopies{0.01, 0.2};             // models learn to copy from few copies (Khayrallah and Koehn 2018)

@@ -12,8 +12,8 @@
 namespace gyre {
 
 // Finds the sentences of a held-out set that occur in another set.
-// Keys of one kind, such as source sentences. First add_held_out() all keys of one set, then
-// look_up() those of the other.
+// Keys of one kind, such as source sentences. First add_held_out() all keys of one set, then look_up() those of the
+// other.
 class KeyMatches {
  public:
   void add_held_out(const TextHash& key, uint64_t line);

@@ -16,7 +16,7 @@
 
 namespace gyre {
 
-// Splits a token store of documents into a training part and a held-out validation part.
+// ---- Splits a token store of documents into a training part and a held-out validation part -------------------------
 
 enum class Part : uint8_t { training, validation };
 

@@ -8,7 +8,7 @@
 
 namespace gyre::corpus {
 
-// Regular German inflection: articles, adjective endings and the dative plural.
+// ---- Regular German inflection: articles, adjective endings and the dative plural ----------------------------------
 
 enum class Gender { masculine, feminine, neuter };
 enum class Case { nominative, accusative, dative, genitive };

@@ -106,7 +106,7 @@ inline Phrase ended(const Phrase& phrase, std::string_view mark = ".") {
   return {phrase.english + std::string(mark), phrase.german + std::string(mark)};
 }
 
-// Builds noun phrases: persons, counted nouns, definite nouns, measures and prices.
+// ---- Builds noun phrases: persons, counted nouns, definite nouns, measures and prices ------------------------------
 
 Phrase cardinal(uint32_t n);  // the numeral without a noun, n <= 1,000,000
 
@@ -149,7 +149,7 @@ Phrase price(Draw& draw, uint32_t low, uint32_t high);
 // An accusative object of one of these kinds: counted nouns, portions ("three litres of milk") or money.
 Phrase some_object(Draw& draw, uint32_t kinds);
 
-// Builds clock times, dates, years, weekdays and adverbials of time.
+// ---- Builds clock times, dates, years, weekdays and adverbials of time ---------------------------------------------
 
 // The time on a twelve-hour clock, 1 <= hour <= 12, 0 <= minute < 60: "half past three" / "halb vier",
 // "twenty-five past two" / "fünf vor halb drei", "one minute to nine" / "eine Minute vor neun".
@@ -178,6 +178,7 @@ Phrase when_past(Draw& draw);
 Phrase when_usual(Draw& draw);
 Phrase when_future(Draw& draw);
 
+// ---- Clauses -------------------------------------------------------------------------------------------------------
 // Builds one clause in both languages: conjugation and German word order. The order of the German middle field is
 // recipient - time - place - object. The finite verb is second, first or last; the rest of the verb ends the clause.
 

@@ -37,9 +37,7 @@ class TextFile {
   uint64_t line_ = 0;  // number of the line that was read last, from 1
 };
 
-// Cells of lines with tab-separated columns. There is no quoting.
-
-// The cells are views of the line.
+// Cells of lines with tab-separated columns. There is no quoting. The cells are views of the line.
 inline void split_cells(std::string_view line, std::vector<std::string_view>& cells) {
   cells.clear();
   size_t begin = 0, tab = 0;

@@ -16,7 +16,7 @@
 
 namespace gyre {
 
-// Lines of text files: a byte order mark at the beginning of a file and the line ends (LF or CRLF) are no part of them.
+// ---- Lines of text files, without their ends (LF or CRLF) and without a byte order mark ----------------------------
 
 inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // U+FEFF
 

@@ -26,7 +26,7 @@
 namespace gyre {
 namespace {
 
-// Converts the files of a tokenizer from before tokenizer.json to that format, as transformers does.
+// ---- Converts the files of a tokenizer from before tokenizer.json to that format, as transformers does -------------
 
 // Lines of two pieces, after a first line "#version: 0.2".
 Json read_merges(const Path& file) {
@@ -152,7 +152,7 @@ std::string tokenizer_json_of_merges(const Path& vocab_json, Json& config) {
   return text.write();
 }
 
-// The files of tokenizers of the class BertTokenizer of transformers 5, which makes them from pieces and settings.
+// ---- The files of BertTokenizer of transformers 5, which makes them from pieces and settings -----------------------
 
 using Pointer = std::shared_ptr<const Vocabulary>;
 

@@ -140,8 +140,8 @@ struct ModelConfig : LayerConfig {
   void validate_attention() const;
 };
 
-// Each kind of model has a name, kModel, which is the first value of its JSON ("model"). The config.json of
-// a run identifies the kind of its model by this name.
+// Each kind of model has a name, kModel, which is the first value of its JSON ("model"). The config.json of a run
+// identifies the kind of its model by this name.
 
 struct EncoderDecoderConfig : ModelConfig {  // vocab_size: size of the joint vocabulary of source and target
   static constexpr const char* kModel = "encoder-decoder";

@@ -37,6 +37,7 @@ void require_finite(std::span<const SafetensorsFile> files, const TargetName& ta
   }
 }
 
+// ---- Causal models -------------------------------------------------------------------------------------------------
 // Converts the parameters of causal models to and from the tensors of Hugging Face's LLaMA, Mistral, Qwen2, Qwen3,
 // GPT-NeoX and GPT-2 (names as in transformers' modeling_llama.py, modeling_gpt_neox.py and modeling_gpt2.py).
 //

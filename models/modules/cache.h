@@ -58,17 +58,15 @@ class KeyValueCache {
   std::vector<int> parents_;  // row of ancestry_ that each row of the next step extends
 };
 
-// Keys and values of a batch of texts that a causal model reads token by token or in chunks. Each text has its own
-// place, of a fixed capacity. If rows attend to a window only, a place holds about two
-// windows however long the text: once it is full, the last window moves to its beginning, which costs a copied row per
-// token.
-
 // What linear attention keeps of a text in a layer, whatever its length: sums over its rows. Empty at first.
 struct LinearState {
   Tensor values;  // (heads * width, features): row j of a head is the sum of value j times the rotated key features
   Tensor keys;    // (1, heads * features): the sum of the key features
 };
 
+// Keys and values of a batch of texts that a causal model reads token by token or in chunks. Each text has its own
+// place, of a fixed capacity. If rows attend to a window only, a place holds about two windows however long the text:
+// once it is full, the last window moves to its beginning, which costs a copied row per token.
 class TokenCache {
  public:
   // The text of a place.

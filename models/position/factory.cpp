@@ -61,7 +61,7 @@ std::unique_ptr<PositionEncoding> make_position_encoding(const PositionContext& 
   return position_encoding_type(context.config.encoding).make(context);
 }
 
-// The encoding `none` (Kazemnejad et al. 2023): only a causal mask depends on the order of tokens.
+// ---- The encoding `none` (Kazemnejad et al. 2023): only a causal mask depends on the order of tokens ---------------
 
 namespace {
 

@@ -21,12 +21,6 @@
 
 namespace gyre {
 
-// The choice of a position encoding and the options of all encodings. Each encoding declares its options in its own
-// file, as a struct with a member function
-//   std::vector<PositionOption> describe();
-// that lists them. config.json, the command line and its help are derived from these lists; the encodings read the
-// structs.
-
 // The commands that have an option.
 enum class PositionOptionScope : uint8_t {
   encoding,         // every command that makes an encoding, for training or to show it
@@ -78,7 +72,11 @@ class PositionOptionGroupOf final : public PositionOptionGroup {
   Options options;
 };
 
-// Holds the options of every encoding, whichever is chosen, with their defaults at first. Assignment keeps the
+// The choice of a position encoding and the options of all encodings. Each encoding declares its options in its own
+// file, as a struct with a member function
+//   std::vector<PositionOption> describe();
+// that lists them. config.json, the command line and its help are derived from these lists; the encodings read the
+// structs. The options of every encoding exist, whichever is chosen, with their defaults at first. Assignment keeps the
 // addresses of the options, so that rows of a command line can refer to them.
 class PositionConfig {
  public:

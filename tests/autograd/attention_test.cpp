@@ -117,7 +117,7 @@ TEST_CASE("cross-entropy parts: the gradient of the logits gives that of the inp
   }
 }
 
-// Tests attention_weights(): the recomputed weights of an attention node on a tape.
+// ---- Tests attention_weights(): the recomputed weights of an attention node on a tape ------------------------------
 
 namespace {
 

@@ -365,7 +365,7 @@ TEST_CASE("module paths: path_depth and path_prefix") {
   CHECK(path_prefix("", 2).empty());
 }
 
-// Compares the FLOPs of ops and tapes with counts by hand and by loops.
+// ---- Compares the FLOPs of ops and tapes with counts by hand and by loops ------------------------------------------
 
 namespace {
 

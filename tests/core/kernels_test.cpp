@@ -362,7 +362,7 @@ TEST_CASE("a product without rows adds nothing to a gradient") {
 
 TEST_CASE("OpenBLAS reports the name of its kernels") { CHECK(has_blas() == (blas_kernels() != "none")); }
 
-// NaN propagates through activations, forward and backward, so that it can be traced to its origin.
+// ---- NaN propagates through activations, forward and backward, so that it can be traced to its origin --------------
 
 namespace {
 
@@ -436,7 +436,7 @@ TEST_CASE("a linear layer with an activation propagates NaN of its bias") {
   }
 }
 
-// The k largest values of each row, on the CPU and, if there is one, on the GPU.
+// ---- The k largest values of each row, on the CPU and, if there is one, on the GPU ---------------------------------
 
 namespace {
 
@@ -487,7 +487,7 @@ TEST_CASE("top-k selects neither NaN nor -infinity") {
   }
 }
 
-// Products that are symmetric, of which CPUs compute the lower triangle.
+// ---- Products that are symmetric, of which CPUs compute the lower triangle -----------------------------------------
 
 namespace gyre::test {
 namespace {

@@ -186,7 +186,7 @@ TEST_CASE("optimizers compute the same on a GPU as on a CPU, also if they skip a
 }  // namespace
 }  // namespace gyre::test
 
-// Muon on a GPU.
+// ---- Muon on a GPU -------------------------------------------------------------------------------------------------
 
 namespace gyre::test {
 
@@ -209,7 +209,7 @@ TEST_CASE("orthogonalization on a GPU has about the result of f64, in every prec
 
 }  // namespace gyre::test
 
-// Compares the scores of translations on a GPU with those on the CPU.
+// ---- Compares the scores of translations on a GPU with those on the CPU --------------------------------------------
 
 namespace gyre {
 

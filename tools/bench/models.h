@@ -15,6 +15,7 @@
 
 namespace gyre {
 
+// ---- The workloads of gyre bench step ------------------------------------------------------------------------------
 // Training workloads of `gyre bench step`: a model, its training options, and batches of random tokens.
 //
 //   mlm-small      encoder-only, d 256, 4 heads, ffn 1024, 4 layers, vocabulary 8192; 16 segments of 256 tokens

@@ -254,8 +254,6 @@ void OptionTable::require_given() const {
 
 Path OptionTable::run_file() const { return Path(find("model")->given->values.back()) / run_file_; }
 
-// Reads the run's own options only if the call gives none of the required ones. If it gives some of them, a missing one
-// is a usage error.
 void OptionTable::require_same_presets() const {
   const ConfigFile saved = read_config_file(run_file());
   for (const ConfigEntry& entry : saved.entries) {
@@ -266,6 +264,8 @@ void OptionTable::require_same_presets() const {
   }
 }
 
+// Reads the run's own options only if the call gives none of the required ones. If it gives some of them, a missing one
+// is a usage error.
 void OptionTable::take_run_file() {
   const Row *model = find("model"), *overwrite = find("overwrite");
   const bool alone = !find("config")->given && model->given && !(overwrite != nullptr && overwrite->given);

@@ -36,7 +36,7 @@ namespace gyre {
 
 namespace {
 
-// gyre bench ranks: measures training steps on one machine for several divisions of its cores into ranks and threads.
+// ---- gyre bench ranks: measures training steps for several divisions of the cores of a machine ---------------------
 
 // The parts of this machine to which ranks can be bound.
 struct MachineParts {
@@ -253,7 +253,7 @@ void add_bench_ranks_command(Program& program) {
   table.add_flag("--json", args->json, "print one JSON object");
 }
 
-// gyre bench allreduce: measures the time of gradient all-reduce for several sizes, under mpirun.
+// ---- gyre bench allreduce: measures the time of gradient all-reduce for several sizes, under mpirun ----------------
 
 namespace {
 

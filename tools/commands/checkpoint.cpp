@@ -126,7 +126,7 @@ void add_prune(Program& program) {
   table.add_flag("--json", args->json, "print one JSON object");
 }
 
-// gyre checkpoint average: averages the weights of several checkpoints and writes them as a new checkpoint.
+// ---- gyre checkpoint average: writes the mean of the weights of several checkpoints as a new one -------------------
 
 struct AverageArgs {
   Path run;
@@ -165,7 +165,7 @@ void add_checkpoint_average_command(Program& program) {
   table.add_flag("--json", args->json, "print one JSON object");
 }
 
-// gyre checkpoint diff: compares two checkpoints.
+// ---- gyre checkpoint diff: compares two checkpoints ----------------------------------------------------------------
 
 struct DiffArgs {
   std::vector<Path> checkpoints;

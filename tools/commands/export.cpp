@@ -35,6 +35,7 @@
 namespace gyre {
 namespace {
 
+// ---- The model card ------------------------------------------------------------------------------------------------
 // The model card of an exported model: a README.md as the Hugging Face Hub reads it
 // (https://huggingface.co/docs/hub/model-cards). It states only facts that the run recorded, and file names without
 // their directories.
@@ -50,9 +51,9 @@ struct CardOptions {
 // The model as it was exported.
 struct CardModel {
   Path path;                               // path that the command was given: a run, a checkpoint or its weights
-  std::string checkpoint;                  // which one of a run (train/checkpoint/model_file.h)
+  std::string checkpoint;                  // checkpoint of a run (train/checkpoint/model_file.h)
   Path config;                             // config.json of transformers
-  std::string description;                 // of Gyre's config
+  std::string description;                 // text about the architecture, from Gyre's config.json
   int64_t parameters = 0;                  // number of elements
   const Vocabulary* vocabulary = nullptr;  // nullptr: none
 };
@@ -303,7 +304,7 @@ std::string model_card(const CardModel& model, const CardOptions& options) {
        {"trained_length", training_length(records, model)}});
 }
 
-// gyre export: writes a trained model in the format of another program.
+// ---- gyre export: writes a trained model in the format of another program ------------------------------------------
 
 struct ExportArgs {
   Path model, output;

@@ -29,11 +29,9 @@ void add_completion_commands(Program& program) {
   });
 }
 
-// gyre man: prints the man page.
+// ---- gyre man: prints the man page, which is made of the option tables and the help topics -------------------------
 
 namespace {
-
-// The man page, generated from the option tables and the help topics.
 
 // Escapes text for roff: backslashes, hyphens, accents, and dots at the start of a line.
 std::string roff(std::string_view text) {
@@ -164,7 +162,7 @@ void add_man_command(Program& program) {
   });
 }
 
-// gyre help: prints the list of commands and topics, the page of a topic, or the options of a command.
+// ---- gyre help: prints the list of commands and topics, the page of a topic, or the options of a command -----------
 
 namespace {
 

@@ -23,9 +23,7 @@
 namespace gyre {
 namespace {
 
-// The page of gyre report, which shows one training run or two side by side.
-
-// Reads the files of a run directory other than its metrics: options, architecture, log, checkpoints.
+// ---- The files of a run directory other than its metrics: options, architecture, log, checkpoints ------------------
 
 // Limits the messages of a run whose log has no line of training.
 constexpr size_t kMaxMessages = 200;

@@ -26,9 +26,8 @@ class TextProgress {
   std::optional<WorkProgress> progress_;
 };
 
-// Reports the speed of commands that read text.
-
-// Prints the size of the text that was read, the time, and the rate per thread to standard error.
+// Reports the speed of commands that read text. Prints the size of the text that was read, the time, and the rate per
+// thread to standard error.
 void print_text_rate(uint64_t bytes, double seconds);
 
 }  // namespace gyre

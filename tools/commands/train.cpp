@@ -79,7 +79,6 @@ int train(TrainNmtArgs& args) {
   });
 }
 
-// The files of the tasks define these.
 void add_train_nmt_command(Program& program) {
   auto args = std::make_shared<TrainNmtArgs>();
   OptionTable& table = add_train_command(program, "nmt", "train a translation model (encoder-decoder transformer)",
@@ -89,7 +88,7 @@ void add_train_nmt_command(Program& program) {
   add_nmt_options(table, args->train, args->model.config);
 }
 
-// gyre train mlm | lm: trains a masked or a causal language model.
+// ---- gyre train mlm | lm: trains a masked or a causal language model -----------------------------------------------
 
 constexpr const char* kPresetNames = "--preset,--task,--arch";
 
@@ -138,7 +137,7 @@ void add_train_language_commands(Program& program) {
   add_causal(program);
 }
 
-// gyre train classify | regress | pair: fine-tunes an encoder on labeled texts.
+// ---- gyre train classify | regress | pair: fine-tunes an encoder on labeled texts ----------------------------------
 
 struct TrainClassifyArgs {
   explicit TrainClassifyArgs(TextTaskKind kind) : args(kind) {}

@@ -107,7 +107,7 @@ const std::vector<TapeLesson>& tape_lessons() {
   return lessons;
 }
 
-// Records lessons on a Tape.
+// ---- Records lessons on a Tape -------------------------------------------------------------------------------------
 
 constexpr uint64_t kCotangentStream = 9;
 

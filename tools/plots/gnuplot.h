@@ -29,6 +29,7 @@ struct ExternalProgram {
 // cannot be started, or, with its output as the message, if it fails.
 void run_on_text(const ExternalProgram& call, const std::string& text);
 
+// ---- Names and texts -----------------------------------------------------------------------------------------------
 // Names and texts reach a script through these functions only. A gnuplot string in single quotes has no escape
 // sequences, but it ends at the end of its line, and gnuplot takes the rest for commands.
 

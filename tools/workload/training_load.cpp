@@ -21,6 +21,7 @@
 namespace gyre {
 namespace {
 
+// ---- The rate of training steps ------------------------------------------------------------------------------------
 // Predicts the rate of training steps on the CPU of this machine without running the model: from the work that the
 // virtual GPU counts (core/virtual_gpu/virtual_gpu.h), a few measured matrix products and the memory bandwidth.
 
@@ -43,7 +44,7 @@ constexpr size_t kMeasuredProducts = 6;
 
 constexpr int kRuns = 3;
 
-constexpr double kTileFlops = 2.0 * 64 * 64 * 64;  // of GpuWork::tile_products
+constexpr double kTileFlops = 2.0 * 64 * 64 * 64;  // FLOPs of one of GpuWork::tile_products
 
 // Assumptions: attention reaches this share of the rate of the fastest product, and a thread draws so many random
 // numbers per second.

@@ -25,8 +25,8 @@ struct MachineLoad {
   PlanRates rates;
 };
 // The cost on this machine, with the --device of the options. For CPUs, the virtual GPU counts the work, so that the
-// model is never allocated nor computed, and the rates follow from a few measured products. Rates that
-// are given (flops, memory) are not measured. Writes a note about a measurement to standard error.
+// model is never allocated nor computed, and the rates follow from a few measured products. Rates that are given
+// (flops, memory) are not measured. Writes a note about a measurement to standard error.
 MachineLoad machine_load(const MakeBatch& make, const TrainOptions& options, double item_tokens, double sides,
                          const PlanRates& given);
 

@@ -15,11 +15,9 @@
 
 namespace gyre {
 
-// Scores documents with a causal language model (perplexity, accuracy).
-
-// A document is split into windows. Without context, windows do not overlap, as with fairseq's --context-window 0 and
-// in training. With context, each window begins that number of tokens before the first one that it scores (Press et al.
-// 2021).
+// How a causal language model scores documents (perplexity, accuracy). A document is split into windows. Without
+// context, windows do not overlap, as with fairseq's --context-window 0 and in training. With context, each window
+// begins that number of tokens before the first one that it scores (Press et al. 2021).
 struct ScoreOptions {
   int max_length = 512;       // rows of a window
   int context = 0;            // first rows of a window that are not scored, except in a document's first window

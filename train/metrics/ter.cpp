@@ -21,7 +21,7 @@
 namespace gyre {
 namespace {
 
-// The number of edits of TER between two sentences, with the search, the limits and the tie rules of sacreBLEU.
+// ---- Edits between two sentences, with the search, the limits and the tie rules of sacreBLEU -----------------------
 
 using WordIds = std::vector<int32_t>;
 

@@ -1,5 +1,5 @@
-// The learning rate as a pure function of the update number, without state to save. A new schedule is a
-// function and a row of the table in schedule.cpp.
+// The learning rate as a pure function of the update number, without state to save. A new schedule is a function and a
+// row of the table in schedule.cpp.
 #pragma once
 
 #include <cstdint>

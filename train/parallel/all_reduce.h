@@ -1,9 +1,8 @@
 // Asynchronous sums of gradient ranges over the ranks. Every rank gets the same bits. Gradients in CPU memory are
-// summed by a reduce-scatter and an all-gather (below), in shared memory between the ranks of
-// a machine. They keep both directions of every link busy: MPI_Iallreduce of Open MPI takes up to three times as long
-// (tools/docs/results.md). Gradients on GPUs are summed through NCCL, else through a copy on
-// the CPU. The reduce-scatter on the CPU is also used for GPUs in deterministic mode, and, without NCCL, for bf16
-// gradients and sharded sums.
+// summed by a reduce-scatter and an all-gather (below), in shared memory between the ranks of a machine. They keep both
+// directions of every link busy: MPI_Iallreduce of Open MPI takes up to three times as long (tools/docs/results.md).
+// Gradients on GPUs are summed through NCCL, else through a copy on the CPU. The reduce-scatter on the CPU is also used
+// for GPUs in deterministic mode, and, without NCCL, for bf16 gradients and sharded sums.
 #pragma once
 
 #include <cstdint>
@@ -47,15 +46,16 @@ std::unique_ptr<AsyncAllReduce> make_async_all_reduce(Communicator& ranks, Kerne
                                                       const AllReduceOptions& options,
                                                       const std::shared_ptr<GpuCollectives>& gpus);
 
+// ---- All-reduce as a reduce-scatter and an all-gather --------------------------------------------------------------
 // All-reduce as a reduce-scatter and an all-gather: every rank adds its slice of a range over all ranks in a fixed
 // order. It then sends the sum to all other ranks, or keeps it (ZeRO stage 1, Rajbhandari et al. 2020). The
 // communication dtype is fp32 or bf16. Additions are in fp32, so bf16 rounds twice, for any number of ranks.
 //
-// The ranks of one machine do this in shared memory (train/parallel/window_tasks.h). Between machines the
-// slices travel in MPI messages. With several ranks on each of several machines, the ranks of a machine first add up
-// their parts in shared memory. For each slice, one of them, the agent of the slice's rank, sends this sum to that
-// rank, receives its total, and hands it to the others in shared memory. A slice thus crosses the network once per
-// machine.
+// The ranks of one machine do this in shared memory (train/parallel/window_tasks.h). Between machines the slices travel
+// in MPI messages (train/parallel/routes.h). With several ranks on each of several machines, the ranks of a machine
+// first add up their parts in shared memory. For each slice, one of them, the agent of the slice's rank, sends this sum
+// to that rank, receives its total, and hands it to the others in shared memory. A slice thus crosses the network once
+// per machine.
 
 // The ends of the slices of n elements, one slice per rank. Slices consist of whole blocks of kSquaresBlock elements,
 // except for the last block of all. `owner`: the rank whose slice is everything, or kSharedByRanks.
@@ -78,10 +78,9 @@ void all_gather_shards(Communicator& ranks, const std::vector<ShardedRange>& ran
 // deterministic mode, on the CPU, and for a single rank. Rank 0 logs which way gradients go, and why.
 std::shared_ptr<GpuCollectives> connect_gpus(Communicator& ranks, Device device, const AllReduceOptions& options);
 
-// Sums through these collectives: by NCCL's all-reduce for fp32, else by a
-// reduce-scatter and an all-gather, with the same bits as on the CPU. These take
-// memory for the largest range between its start() and finish(): its elements in the communication dtype, and twice as
-// many for bf16, apart from the rounding of its slices (shard_ends()).
+// Sums through these collectives: by NCCL's all-reduce for fp32, else by a reduce-scatter and an all-gather, with the
+// same bits as on the CPU. These take memory for the largest range between its start() and finish(): its elements in
+// the communication dtype, and twice as many for bf16, apart from the rounding of its slices (shard_ends()).
 std::unique_ptr<AsyncAllReduce> make_gpu_all_reduce(std::shared_ptr<GpuCollectives> gpus, int rank, int ranks,
                                                     const AllReduceOptions& options);
 

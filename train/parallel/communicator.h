@@ -75,9 +75,9 @@ class RankError : public Error {
 
 // Communication between the ranks of a job: a single process without MPI (SelfCommunicator) or many ranks over MPI
 // (MpiCommunicator), with the same calls. All methods from barrier() on, except with_callbacks_paused(), progress()
-// and abort(), are collective: every rank calls them in the same order, from the thread that
-// created the communicator. A failed call throws an Error that names the call and the rank. A wait longer than the
-// watchdog timeout throws an Error that names the ranks that have not arrived.
+// and abort(), are collective: every rank calls them in the same order, from the thread that created the communicator.
+// A failed call throws an Error that names the call and the rank. A wait longer than the watchdog timeout throws an
+// Error that names the ranks that have not arrived.
 class Communicator {
  public:
   virtual ~Communicator() = default;

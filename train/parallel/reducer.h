@@ -92,9 +92,9 @@ class SparseAllReduce {
 //
 // The arena is reduced in buckets, which are ranges of it, from its end to its beginning: backward finishes the
 // parameters that were registered last first. Buckets of embedding tables come before all others, because the gradients
-// of their lookups are reduced separately (SparseAllReduce; not in deterministic mode). The reduction of
-// a bucket starts while backward runs, as soon as the gradients of all its parameters are final on this rank, and
-// always in the same order. The reducer only sums: the optimizer divides by the global token count.
+// of their lookups are reduced separately (SparseAllReduce; not in deterministic mode). The reduction of a bucket
+// starts while backward runs, as soon as the gradients of all its parameters are final on this rank, and always in the
+// same order. The reducer only sums: the optimizer divides by the global token count.
 //
 // The micro-batches of a rank add to the same gradients, which are reduced during the last backward pass. If gradients
 // are sharded, no rank has room for that: every micro-batch is reduced, and the owners add up the sums. In

@@ -22,7 +22,7 @@ class Machines {
   int count() const { return int(ranks_.size()); }  // machines, in the order of their first ranks
   int machine_of(int rank) const { return machine_of_[size_t(rank)]; }
   const std::vector<int>& ranks_of(int machine) const { return ranks_[size_t(machine)]; }  // ranks in ascending order
-  int index_of(int rank) const;  // among the ranks of its machine
+  int index_of(int rank) const;  // place of a rank among those of its machine
   // The rank of `machine` that exchanges what concerns `rank` with other machines: `rank` itself on its own machine.
   int agent(int machine, int rank) const;
 
@@ -31,6 +31,7 @@ class Machines {
   std::vector<std::vector<int>> ranks_;
 };
 
+// ---- Exchanges through shared memory -------------------------------------------------------------------------------
 // Exchanges between the ranks of one machine through memory that they share. Each rank owns a segment of this memory,
 // which has a few slots. A task is cut into chunks that fit a slot, and every chunk passes three stages on each rank:
 //

@@ -13,7 +13,7 @@
 
 namespace gyre::cuda {
 
-// Relative-position terms of attention (AttentionPositionTerms) and the window, in the form that device code reads.
+// ---- Relative-position terms of attention (AttentionPositionTerms) and the window, for device code -----------------
 
 // A table with one row per distance or position. Each head has separate columns, or all heads share the same ones.
 template <class T>

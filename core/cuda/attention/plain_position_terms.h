@@ -8,6 +8,7 @@
 
 namespace gyre::cuda {
 
+// ---- Attention without tensor cores --------------------------------------------------------------------------------
 // Attention without tensor cores: tiles in shared memory, sums in registers. A block has eight warps, and each warp
 // processes some rows of the block's tile, its own rows. The rows of the other operand are the other rows. For scores,
 // each lane holds one of the other rows; for sums of features, each lane holds the features lane + 32 c.
@@ -26,8 +27,8 @@ void with_plain_chunks(int width, F&& f) {
 template <class T>
 constexpr int kOwnRows = kPlainTile<T> / kPlainWarps;
 
-// Stride of the rows of a tile: an odd number of packs, so that lanes that read 16 bytes of consecutive
-// rows have no bank conflicts.
+// Stride of the rows of a tile: an odd number of packs, so that lanes that read 16 bytes of consecutive rows have no
+// bank conflicts.
 template <class T>
 __host__ __device__ inline int plain_stride(int width) {
   return (((width + kPackSize<T> - 1) / kPackSize<T>) | 1) * kPackSize<T>;

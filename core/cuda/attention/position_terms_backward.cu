@@ -14,7 +14,7 @@
 
 namespace gyre::cuda {
 
-// The pairs of queries and keys that a block of position_terms_backward.cu runs over, and their weights.
+// ---- The pairs of queries and keys that a block runs over, and their weights ---------------------------------------
 
 // Sums over the slices of the segments: (slices, rows, heads * width) each, or null if not needed.
 template <class T>

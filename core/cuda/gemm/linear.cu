@@ -47,6 +47,7 @@ void CudaKernels::linear_backward(const Tensor& dx, const Tensor& dw, const Tens
   if (dbias) add_row_sums(context_, dbias, dy);
 }
 
+// ---- A linear layer with an activation and dropout -----------------------------------------------------------------
 // pre = x w^T + bias;  y = keep act(pre), with keep the dropout factors.
 //   dpre = keep act'(pre) dy;  dx = dx_before + dpre w;  dw += dpre^T x;  dbias += sum_rows(dpre)
 // For relu, keep act'(pre) is 1 / (1 - rate) if y > 0, otherwise 0, so that only y is saved.

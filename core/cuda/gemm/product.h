@@ -36,6 +36,7 @@ struct ProductOptions {
 // product with the bias, C is rounded before the bias is added, too. Throws Error for other types or shapes.
 void product(Context& context, const Tensor& c, const Operand& a, const Operand& b, const ProductOptions& options);
 
+// ---- Products of matrices ------------------------------------------------------------------------------------------
 // One call of cublasLt, and the choice of its algorithm. cublasLt is column-major: it reads each tensor as its
 // transpose, and therefore computes C^T = B^T A^T.
 

@@ -13,6 +13,7 @@
 
 namespace gyre::cuda {
 
+// ---- Rows of logits ------------------------------------------------------------------------------------------------
 // Passes over rows of logits, one block per row, which it reads only once (online softmax): each thread keeps its
 // largest logit so far, and rescales its sum of exp(x_j - largest) at each new maximum.
 
@@ -398,6 +399,7 @@ void CudaKernels::r_drop_in_place(const Tensor& sums, const Tensor& logits, cons
   launch(add_terms, dim3(1), dim3(256), 0, context_.stream(), sums.data<double>(), terms, n);
 }
 
+// ---- Log softmax ---------------------------------------------------------------------------------------------------
 // out = x - log(sum(exp(x))), row by row
 
 namespace {

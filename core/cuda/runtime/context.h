@@ -28,11 +28,10 @@
 
 namespace gyre::cuda {
 
-// Memory of the GPU for tensors and for copies of host metadata.
-
-// Takes blocks from a pool of large regions. With the environment variable GYRE_CUDA_POOL=0, each block is an
-// allocation of its own, of exactly the size that was asked for. That is slow, but compute-sanitizer and the emulated
-// GPU then see accesses behind the end of a block, which would be inside of a region otherwise. Not thread-safe.
+// Memory of the GPU for tensors and for copies of host metadata. Takes blocks from a pool of large regions. With the
+// environment variable GYRE_CUDA_POOL=0, each block is an allocation of its own, of exactly the size that was asked
+// for. That is slow, but compute-sanitizer and the emulated GPU then see accesses behind the end of a block, which
+// would be inside of a region otherwise. Not thread-safe.
 class DevicePool {
  public:
   explicit DevicePool(size_t region_bytes);
@@ -51,9 +50,8 @@ class DevicePool {
 
 // Cache of host metadata (ids, positions, targets, ancestries, work lists) on a GPU. Host metadata never changes after
 // its first use (core/kernels/kernels.h), so that each tensor is copied once and the copy is kept as long as the
-// tensor. Copies go through pinned memory on a separate stream: the next batch is copied while the GPU computes.
-
-// Not thread-safe: only for the thread that queues kernels on the compute stream. Lives until the process ends.
+// tensor. Copies go through pinned memory on a separate stream: the next batch is copied while the GPU computes. Not
+// thread-safe: only for the thread that queues kernels on the compute stream. Lives until the process ends.
 class Uploads {
  public:
   // compares: a copy is compared with the host memory at each use.

@@ -500,7 +500,7 @@ CleaningSummary clean_corpus(const CleaningFiles& files, const CleaningOptions& 
   return Cleaner(files, options).run();
 }
 
-// Checks of the files of clean_corpus().
+// ---- Checks of the files of clean_corpus() -------------------------------------------------------------------------
 
 namespace {
 

@@ -28,7 +28,7 @@ inline bool is_in(unsigned classes, char32_t c) {
   return c < kClassifiedCharacters && (kCharacterClasses[c] & classes) != 0;
 }
 
-// Applies the simple regular expressions of the Moses scripts: a fixed text between two characters of some class.
+// ---- Simple regular expressions of the Moses scripts: a text between two characters of some class ------------------
 
 using CharacterTest = bool (*)(char32_t);
 

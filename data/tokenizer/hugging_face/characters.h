@@ -39,6 +39,7 @@ void for_each_character(std::string_view text, const Visit& visit) {
 size_t leading_space(std::string_view text);
 size_t trailing_space(std::string_view text);
 
+// ---- Bytes as printable characters ---------------------------------------------------------------------------------
 // GPT-2's notation of bytes as printable characters (Radford et al. 2019), in which byte-level BPE writes its pieces:
 // printable characters of Latin-1 stand for their own number, U+0100 and following for the other bytes. " the" is
 // written "Ġthe".

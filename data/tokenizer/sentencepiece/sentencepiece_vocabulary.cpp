@@ -232,6 +232,7 @@ Json SentencePieceVocabulary::tokenizer_config() const {
   return config;
 }
 
+// ---- BPE dropout ---------------------------------------------------------------------------------------------------
 // BPE dropout for SentencePiece's BPE models. The library's own sampling draws from a generator with hidden state, and
 // drops a merge for the rest of the text instead of for one step.
 

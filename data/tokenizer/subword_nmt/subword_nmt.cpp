@@ -249,7 +249,7 @@ std::string undo_subword_nmt(std::string_view text, std::string_view separator) 
   }
 }
 
-// BPE dropout for subword-nmt vocabularies.
+// ---- BPE dropout for subword-nmt vocabularies ----------------------------------------------------------------------
 
 namespace {
 

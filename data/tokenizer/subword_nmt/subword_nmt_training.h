@@ -12,6 +12,7 @@
 
 namespace gyre {
 
+// ---- White space in words ------------------------------------------------------------------------------------------
 // Words that contain a white space other than U+0020, in which learn_bpe.py of subword-nmt merges differently: it
 // searches for the pair in the text of the word, where such a space looks like the end of a symbol.
 
@@ -24,12 +25,10 @@ std::vector<std::string> merge_in_spaced_word(const std::vector<std::string>& sy
                                               const std::string& right);
 
 // Learns the merges of byte-pair encoding (Sennrich et al. 2016) from counted words, with the same result as
-// learn_bpe.py of subword-nmt 0.3.8 (https://github.com/rsennrich/subword-nmt).
-
-// Returns a codes file of version 0.2: a line with the version, then one merge per line. Each merge takes the most
-// frequent pair of symbols; of pairs with equal counts, the one with the greatest symbols in the order of code points.
-// Stops after `merges` merges, or if no pair occurs `min_frequency` times. Words must be distinct and not empty. Throws
-// an Error if there is no merge.
+// learn_bpe.py of subword-nmt 0.3.8 (https://github.com/rsennrich/subword-nmt). Returns a codes file of version 0.2: a
+// line with the version, then one merge per line. Each merge takes the most frequent pair of symbols; of pairs with
+// equal counts, the one with the greatest symbols in the order of code points. Stops after `merges` merges, or if no
+// pair occurs `min_frequency` times. Words must be distinct and not empty. Throws an Error if there is no merge.
 std::string learn_merges(const CountedWords& words, uint64_t merges, uint64_t min_frequency,
                          const OnMerge& on_merge = {});
 

@@ -14,8 +14,8 @@ namespace gyre {
 
 // Computes the pieces of a WordPiece vocabulary from counted words, like Hugging Face's BertWordPieceTokenizer:
 // byte-pair merges by frequency (Sennrich et al. 2016) of characters, with "##" before all characters of a word except
-// the first. BERT's own trainer was not published; it is said to select merges by likelihood,
-// freq(ab) / (freq(a) freq(b)).
+// the first. BERT's own trainer was not published; it is said to select merges by likelihood, freq(ab) / (freq(a)
+// freq(b)).
 struct WordPieceMerges {
   int size = 8000;             // maximum pieces, including BERT's five special ones, the alphabet and its continuations
   uint64_t min_frequency = 2;  // rarer pairs are not merged

@@ -163,7 +163,7 @@ void write_wordpiece_vocabulary(const Path& vocabulary, bool lower_case, const P
   WordPieceVocabulary(vocabulary.string(), wordpiece_bundle(read_file(vocabulary), lower_case)).save(output);
 }
 
-// BERT's basic tokenizer, which splits text into words before WordPiece.
+// ---- BERT's basic tokenizer, which splits text into words before WordPiece -----------------------------------------
 
 std::vector<std::string> bert_words(std::string_view text, bool lower_case) {
   static const Normalizer cased({{"type", "BertNormalizer"}, {"lowercase", false}}, "[wordpiece] "),

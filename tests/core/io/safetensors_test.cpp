@@ -296,6 +296,7 @@ TEST_CASE("safetensors: conversions between integers and floats, or of other typ
   CHECK_THROWS_AS(read_as<float>("C64", std::vector<uint64_t>{1}), Error);
 }
 
+// ---- Comparison with the Python package ----------------------------------------------------------------------------
 // Compares results for small valid and invalid files with those of the Python package
 // (golden/make_safetensors_cases.py).
 

@@ -123,7 +123,7 @@ TEST_CASE("generate_corpus: returns the first distinct pairs of a split") {
   CHECK(generate_corpus(5, Split::train, 0).empty());
 }
 
-// Compares number words with forms that were checked by hand.
+// ---- Compares number words with forms that were checked by hand ----------------------------------------------------
 
 using namespace gyre::corpus;
 
@@ -274,7 +274,7 @@ TEST_CASE("different numbers have different words") {
   CHECK(german.size() == count);
 }
 
-// Compares clock times, dates, noun phrases and clauses with translations written by hand.
+// ---- Compares clock times, dates, noun phrases and clauses with translations written by hand -----------------------
 
 namespace gyre::corpus {
 static bool operator==(const Phrase& a, const Phrase& b) { return a.english == b.english && a.german == b.german; }

@@ -251,7 +251,7 @@ TEST_CASE("triplets: CAIL2019-SCM") {
   CHECK(text.describe().ends_with("; nearer: 400 x B, 0 x C"));
 }
 
-// Tests the table of GLUE tasks, and reads the real files if they are available.
+// ---- Tests the table of GLUE tasks, and reads the real files if they are available ---------------------------------
 
 namespace {
 

@@ -391,7 +391,7 @@ TEST_CASE("a tokenizer.json beside added tokens: a note says which transformers 
 
 TEST_CASE("a tokenizer.json beside another add_prefix_space: a note says which of the two transformers follows") {
   struct Case {
-    const char* model_type;  // in config.json; nullptr: there is none
+    const char* model_type;  // model_type of config.json; nullptr: there is none
     const char* config;
     bool in_file;
     const char* note;  // a part of it; "" for none
@@ -502,7 +502,7 @@ TEST_CASE("settings of BERT do not apply to a byte-level BPE of another name") {
   CHECK_THROWS_AS(load_vocabulary(directory / "tokenizer.json"), Error);
 }
 
-// Compares the training of byte-level BPE with BpeTrainer of Hugging Face's package tokenizers.
+// ---- Compares the training of byte-level BPE with BpeTrainer of Hugging Face's package tokenizers ------------------
 
 namespace {
 

@@ -190,7 +190,7 @@ TEST_CASE("WoBERT: a vocab.txt and a dictionary become one file") {
   CHECK(contains(fails(directory / "no-words", {}), "expected a part named dictionary"));
 }
 
-// Tests the training of vocabularies of Chinese words.
+// ---- Tests the training of vocabularies of Chinese words -----------------------------------------------------------
 
 namespace {
 

@@ -149,7 +149,7 @@ TEST_CASE("bf16: decoding gives the log-probabilities of fp32 up to rounding") {
 
 }  // namespace gyre
 
-// Decoding with a cache gives the log-probabilities of a pass over the whole text, for every kind of causal model.
+// ---- Decoding with a cache gives the log-probabilities of a pass over the whole text -------------------------------
 
 namespace gyre {
 namespace {

@@ -248,7 +248,7 @@ TEST_CASE("shared reads: the other ranks do not wait for the reads of a file tha
   CHECK(made == kInOrder);
 }
 
-// Checkpoints after damage: flipped bits, a full disk, a killed process.
+// ---- Checkpoints after damage: flipped bits, a full disk, a killed process -----------------------------------------
 
 namespace {
 

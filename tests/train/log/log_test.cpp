@@ -65,7 +65,7 @@ TEST_CASE("the error for a log file that cannot be opened names it") {
   CHECK_THROWS_WITH_AS(set_up_logging({.file = directory.path()}), doctest::Contains(directory.path().c_str()), Error);
 }
 
-// Logs on a temporarily full disk, which a limit on the file size simulates.
+// ---- Logs on a temporarily full disk, which a limit on the file size simulates -------------------------------------
 
 namespace {
 
@@ -109,7 +109,7 @@ TEST_CASE("the error for a file that cannot be opened names it") {
                        "[test] cannot open /nowhere/log for writing: No such file or directory", Error);
 }
 
-// metrics.jsonl: reads back appended entries, with incomplete lines and resumed runs.
+// ---- metrics.jsonl: reads back appended entries, with incomplete lines and resumed runs ----------------------------
 
 namespace {
 
@@ -212,6 +212,7 @@ TEST_CASE("the error for an invalid line names the file and the line") {
                        Error);
 }
 
+// ---- Event files ---------------------------------------------------------------------------------------------------
 // Event files, compared byte for byte with those of TensorBoard's classes (golden/make_events.py, which can also read
 // event files).
 

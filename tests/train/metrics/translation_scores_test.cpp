@@ -99,6 +99,7 @@ TEST_CASE("the 16 systems of WMT17 English-German have their known BLEU") {
   }
 }
 
+// ---- Tokenized BLEU ------------------------------------------------------------------------------------------------
 // Tokenized BLEU compared with an independent program over the tokens of sacremoses: golden/translation.json and
 // golden/wmt17.json (made by the scripts beside them).
 
@@ -191,7 +192,7 @@ TEST_CASE("the 16 systems of WMT17 English-German have the tokenized BLEU of the
   CHECK(scored == golden["systems"].size());
 }
 
-// chrF compared with sacreBLEU: golden/metrics.json, and the WMT17 systems with a known chrF.
+// ---- chrF compared with sacreBLEU: golden/metrics.json, and the WMT17 systems with a known chrF --------------------
 
 using nlohmann::json;
 
@@ -261,6 +262,7 @@ TEST_CASE("the 16 systems of WMT17 English-German have the chrF and chrF++ of sa
   CHECK(scored == golden["systems"].size());
 }
 
+// ---- TER -----------------------------------------------------------------------------------------------------------
 // TER compared with sacreBLEU: golden/translation.json and golden/wmt17.json (made by the scripts beside them), and
 // with tercom on the systems of WMT17.
 

@@ -410,7 +410,7 @@ TEST_CASE("decoders: models that transformers does not have cannot be exported")
         "for a GPT-2, got alibi");
 }
 
-// How imported causal models continue texts: beam search as in transformers, and generation_config.json.
+// ---- How imported causal models continue texts: beam search as in transformers, and generation_config.json ---------
 
 TEST_CASE("decoders: beam search finds the continuations of transformers") {
   const Json golden = read_json(decoder_golden("beams.json"));

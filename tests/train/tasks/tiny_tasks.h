@@ -12,9 +12,8 @@
 
 namespace gyre::test {
 
-// A translation task: to spell short words backward.
-
-// Writes train.src, train.tgt (90 pairs), valid.src, valid.tgt (9 pairs) and vocab.bytes.
+// A translation task: to spell short words backward. Writes train.src, train.tgt (90 pairs), valid.src, valid.tgt (9
+// pairs) and vocab.bytes.
 void write_tiny_corpus(const Path& directory);
 
 // Writes vocab.merges: subword-nmt merges that were learned from the training pairs.
@@ -29,9 +28,7 @@ EncoderDecoderConfig tiny_nmt_config(double dropout = 0.1);
 void train(const NmtOptions& options, const EncoderDecoderConfig& config = tiny_nmt_config());
 
 // Documents that a language model learns in a moment: sentences of letters in alphabetical order that start with any
-// letter.
-
-// Writes train.txt (50 sentences in 10 documents), valid.txt (20 in 4) and vocab.txt.
+// letter. Writes train.txt (50 sentences in 10 documents), valid.txt (20 in 4) and vocab.txt.
 void write_tiny_documents(const Path& directory);
 
 // Options that train on the documents in `data` into `run`: one sentence per sample, 10 updates per epoch, no
@@ -45,9 +42,8 @@ void train(const MaskedOptions& options, double dropout = 0.1);
 void train_causal(const LanguageOptions& options, double dropout = 0.1);
 
 // Labeled texts that a classifier learns in a moment: rows of letters in alphabetical order. The class and the score
-// depend on the first letter of the row.
-
-// Writes train.tsv (60 rows) and dev.tsv (15): columns id, sentence, label (early or late), score; and vocab.txt.
+// depend on the first letter of the row. Writes train.tsv (60 rows) and dev.tsv (15): columns id, sentence, label
+// (early or late), score; and vocab.txt.
 void write_tiny_labeled(const Path& directory);
 
 // Options that train on the rows in `data` into `run`: 12 updates per epoch, constant learning rate, no validation.
@@ -55,9 +51,8 @@ ClassifyOptions tiny_classify_options(const Path& data, const Path& run);
 ClassifyOptions tiny_regress_options(const Path& data, const Path& run);
 
 // Triplets of texts that a matcher learns in a moment: letters in alphabetical order. Two texts are near if their
-// letters are from the same half of the alphabet.
-
-// Writes train.jsonl (60 triplets), dev.jsonl (20), the same triplets as train.tsv and dev.tsv, and vocab.txt.
+// letters are from the same half of the alphabet. Writes train.jsonl (60 triplets), dev.jsonl (20), the same triplets
+// as train.tsv and dev.tsv, and vocab.txt.
 void write_tiny_triplets(const Path& directory);
 
 // Options that train on the triplets in `data` into `run`: 15 updates per epoch, constant learning rate, no validation.

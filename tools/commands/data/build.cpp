@@ -125,7 +125,7 @@ void add_data_build_command(Program& program) {
   args->threads.add_row(table);
 }
 
-// gyre data info: prints a summary of a token store.
+// ---- gyre data info: prints a summary of a token store -------------------------------------------------------------
 
 namespace {
 

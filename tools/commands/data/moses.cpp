@@ -65,7 +65,7 @@ LineTransform NormalizationOptions::transform(const std::string& language, bool 
   };
 }
 
-// gyre data normalize: normalizes punctuation as normalize-punctuation.perl does.
+// ---- gyre data normalize: normalizes punctuation as normalize-punctuation.perl does --------------------------------
 
 struct NormalizeArgs {
   MosesFilter filter;
@@ -90,7 +90,7 @@ void add_data_normalize_command(Program& program) {
 
 namespace {
 
-// gyre data tokenize: splits text into the tokens of the Moses tokenizer.
+// ---- gyre data tokenize: splits text into the tokens of the Moses tokenizer ----------------------------------------
 
 struct TokenizeArgs {
   MosesFilter filter;
@@ -128,7 +128,7 @@ void add_data_tokenize_command(Program& program) {
 
 namespace {
 
-// gyre data detokenize: joins the tokens of the Moses tokenizer to text.
+// ---- gyre data detokenize: joins the tokens of the Moses tokenizer to text -----------------------------------------
 
 int detokenize(const MosesFilter& filter) {
   const MosesDetokenizer detokenizer(filter.language);

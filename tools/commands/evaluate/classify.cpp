@@ -83,7 +83,7 @@ void add_evaluate_classify_command(Program& program) {
   args->add_execution_rows(table, "rows");
 }
 
-// gyre evaluate match: computes the accuracy of a trained text matcher on triplets, and its predictions.
+// ---- gyre evaluate match: computes the accuracy of a trained text matcher on triplets, and its predictions ---------
 
 namespace {
 

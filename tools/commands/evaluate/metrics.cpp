@@ -278,7 +278,7 @@ OptionTable& add_metric_command(Program& program, const std::string& name, const
   return **table;
 }
 
-// gyre evaluate bleu: scores hypotheses by one or several protocols of BLEU.
+// ---- gyre evaluate bleu: scores hypotheses by one or several protocols of BLEU -------------------------------------
 
 const std::vector<std::string> kProtocols{"sacrebleu", "multi-bleu", "compound-split"};
 
@@ -353,7 +353,7 @@ void add_evaluate_bleu_command(Program& program) {
 
 namespace {
 
-// gyre evaluate chrf: scores hypotheses by chrF or chrF++.
+// ---- gyre evaluate chrf: scores hypotheses by chrF or chrF++ -------------------------------------------------------
 
 }  // namespace
 
@@ -369,7 +369,7 @@ void add_evaluate_chrf_command(Program& program) {
 
 namespace {
 
-// gyre evaluate ter: scores hypotheses by the translation edit rate.
+// ---- gyre evaluate ter: scores hypotheses by the translation edit rate ---------------------------------------------
 
 }  // namespace
 
@@ -384,7 +384,7 @@ void add_evaluate_ter_command(Program& program) {
 
 namespace {
 
-// gyre evaluate translation: scores hypotheses by every metric of translations.
+// ---- gyre evaluate translation: scores hypotheses by every metric of translations ----------------------------------
 
 std::vector<TranslationMetric> all_metrics(const std::string& language) {
   MosesBleuOptions tokenized, split;
@@ -408,7 +408,7 @@ void add_evaluate_translation_command(Program& program) {
 
 namespace {
 
-// gyre evaluate exact-match: the share of lines that equal the reference.
+// ---- gyre evaluate exact-match: the share of lines that equal the reference ----------------------------------------
 
 struct ExactMatchArgs {
   std::vector<Path> references;

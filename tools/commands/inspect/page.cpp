@@ -46,7 +46,7 @@ struct TrainingStepOptions {
   double bucket_mb = 0;     // buckets of the all-reduce, with several ranks
 };
 
-// The data of a data-parallel step of several ranks, for the page of a training step (gyre inspect page under mpirun).
+// ---- The data of a data-parallel step of several ranks (gyre inspect page under mpirun) ----------------------------
 
 // The step that this rank has run alone: its part of the sums.
 struct OwnStep {

@@ -35,7 +35,7 @@
 namespace gyre {
 namespace {
 
-// Receptive fields of untrained and trained causal language models, averaged over several texts.
+// ---- Receptive fields of untrained and trained causal language models, averaged over several texts -----------------
 
 // The measured receptive field of a model: one curve of the picture.
 struct ReceptiveField {
@@ -154,7 +154,7 @@ void ReceptiveFields::add(ReceptiveField& field, const EncoderOnly& model, const
   line_.show(++done_, field.name);
 }
 
-// The results of gyre inspect receptive-field as a picture, a table or JSON.
+// ---- The results of gyre inspect receptive-field as a picture, a table or JSON -------------------------------------
 
 constexpr double kHeld[] = {0.5, 0.9, 0.99};
 

@@ -17,7 +17,7 @@
 namespace gyre {
 namespace {
 
-// The results of gyre inspect rope as text, JSON or a picture.
+// ---- The results of gyre inspect rope as text, JSON or a picture ---------------------------------------------------
 
 constexpr int64_t kPrintedDim = 8;  // matrices of more features are only drawn
 

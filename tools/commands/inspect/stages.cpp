@@ -95,6 +95,7 @@ void add_inspect_stages_command(Program& program) {
   table.add_flag("--json", args->json, "print one JSON object");
 }
 
+// ---- gyre inspect batches ------------------------------------------------------------------------------------------
 // gyre inspect batches: writes the batches of the first updates of a language model, so that another program can train
 // on the same ones.
 

@@ -39,7 +39,7 @@ struct TapeGraph {
                                 // empty: the FLOPs determine it
 };
 
-// Nested clusters of a graph for the program dot (Graphviz).
+// ---- Nested clusters of a graph for the program dot (Graphviz) -----------------------------------------------------
 
 // A cluster with its lines and inner clusters, in the order in which they were added.
 class DotCluster {

@@ -44,6 +44,7 @@
 namespace gyre {
 namespace {
 
+// ---- The steps of a training run -----------------------------------------------------------------------------------
 // Plans the steps of a training run, or of one of its stages: measured on this machine, or predicted for GPUs of a
 // kind.
 

@@ -26,7 +26,7 @@
 
 namespace gyre {
 
-// Computes the attention weights of a trained model over a text.
+// ---- Computes the attention weights of a trained model over a text -------------------------------------------------
 
 // The attention to show of a translation model; other models have only self-attention.
 enum class AttentionPart : uint8_t { encoder, decoder, cross };

@@ -49,6 +49,7 @@ void add_plot_command(Program& program) {
   table.add_flag("--no-bleu", args->without_bleu, "omit validation BLEU");
 }
 
+// ---- gyre plot decay -----------------------------------------------------------------------------------------------
 // gyre plot decay: draws the long-term decay of rotary positions (Su et al. 2021, section 3.4.3 and figure 3).
 
 namespace {
@@ -119,6 +120,7 @@ void add_plot_decay_command(Program& program) {
   table.add("--data", args->data, "FILE", "also write the numbers as JSON");
 }
 
+// ---- gyre plot extrapolation ---------------------------------------------------------------------------------------
 // gyre plot extrapolation: draws perplexity against length, from the output of gyre evaluate extrapolation --json.
 
 namespace {

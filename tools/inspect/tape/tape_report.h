@@ -13,9 +13,8 @@
 
 namespace gyre {
 
-// Formats numbers in human-readable units with three significant digits.
-
-// Consecutive units differ by `factor`. Numbers from `most` on use the next unit.
+// Formats numbers in human-readable units with three significant digits. Consecutive units differ by `factor`. Numbers
+// from `most` on use the next unit.
 inline std::string in_units(double x, double factor, double most, std::initializer_list<const char*> units) {
   auto unit = units.begin();
   for (; x >= most && unit + 1 != units.end(); ++unit) x /= factor;
@@ -33,11 +32,10 @@ inline std::string human_count(double count) { return in_units(count, 1000, 999.
 // "85 us", "1.5 ms", "3 s".
 inline std::string human_seconds(double seconds) { return in_units(1e6 * seconds, 1000, 999.5, {"us", "ms", "s"}); }
 
-// A recorded backward pass as JSON (gyre inspect step --json).
-
-// Returns an array with one object per step, in backward order: node, op, module, formula, attributes, saved tensors,
-// output, doutput and inputs. A tensor is an object with its shape, dtype, range, norm and numbers of NaN and infinite
-// elements; an absent one is null. The gradient of an input includes the contribution of the step.
+// A recorded backward pass as JSON (gyre inspect step --json). Returns an array with one object per step, in backward
+// order: node, op, module, formula, attributes, saved tensors, output, doutput and inputs. A tensor is an object with
+// its shape, dtype, range, norm and numbers of NaN and infinite elements; an absent one is null. The gradient of an
+// input includes the contribution of the step.
 Json steps_json(const std::vector<BackwardStep>& steps);
 
 // The object of a tensor with these statistics.

@@ -40,8 +40,7 @@ struct RankStep {
 RankStep run_rank_step(Workload& work, Kernels& kernels, Precision precision, Communicator& ranks, double bucket_mb);
 
 // Distributes the messages in `exchanges` over the buckets and the lookups. Those of one name belong to the buckets in
-// their order, and then to the lookups (train/parallel/reducer.h), whose row numbers are the first
-// all-reduce.
+// their order, and then to the lookups (train/parallel/reducer.h), whose row numbers are the first all-reduce.
 void assign_messages(std::vector<Exchange> exchanges, RankStep& step);
 
 }  // namespace gyre

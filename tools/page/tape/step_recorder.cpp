@@ -97,9 +97,8 @@ Json sample_json(const TensorSample& sample) {
 namespace {
 
 // Tensors that an op computes on the way and does not store, for a page that shows the arithmetic of its results.
-
-// By the names that the scripts of the page use. "Own" tensors hold the first segment and the first head of keys and
-// values with the heads of queries that share it.
+// They have the names that the scripts of the page use. "Own" tensors hold the first segment and the first head of keys
+// and values with the heads of queries that share it.
 // - attention: own q, own k, own v (rotated), S, P (without dropout), position scores, keep, query angles, key angles
 // - rope: angles
 // - linear_cross_entropy: logits and dlogits of the first rows

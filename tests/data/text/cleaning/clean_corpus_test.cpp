@@ -182,7 +182,7 @@ TEST_CASE("corpus reader: lines of which half are JSON are an error at the end o
   CHECK(contains(error_of([&] { reader.next(row); }), "text:2: 1 line of 2 are JSON"));
 }
 
-// Cleaning of documents, the corpora of language models.
+// ---- Cleaning of documents, the corpora of language models ---------------------------------------------------------
 
 namespace {
 
