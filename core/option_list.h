@@ -54,8 +54,8 @@ struct OptionValue {
   int min_words = 1, max_words = 1;  // 0: a flag
   std::function<void(const Words&)> read;
   std::function<std::string()> toml;
-  std::function<std::string()> text;                   // for messages and checkpoints
-  std::function<std::optional<double>()> number = {};  // to be compared with the bounds; empty: no number
+  std::function<std::string()> text;                   // text in messages and checkpoints
+  std::function<std::optional<double>()> number = {};  // number to compare with the bounds; empty: none
   Words choices = {};                                  // accepted words; empty: any
   Field field = {};
 };
@@ -77,7 +77,7 @@ OptionValue one_of(std::optional<E>* field, const std::string& otherwise,
 
 // What a name of an option means in another program, if that is something else.
 struct OtherMeaning {
-  std::vector<std::string> names;  // without dashes; those that are not noted may have a value: "cpu-threads 0"
+  std::vector<std::string> names;  // names without dashes; those that are not noted may have a value: "cpu-threads 0"
   std::string program;
   std::string there, here;  // the meaning in the other program and in Gyre
   bool is_noted = true;     // whether the log begins with a note if the option is given by one of the names

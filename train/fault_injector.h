@@ -24,9 +24,8 @@ class FaultInjector {
   // Throws an Error if GYRE_FAULT is not a valid plan.
   static void check_environment();
 
-  // Observes the phases of `ranks` and the stages of saving in `run` if GYRE_FAULT names this rank, and
-  // does nothing otherwise. `run` is null on ranks other than 0. Keeps a reference to `ranks`. Throws as
-  // check_environment() does.
+  // Observes the phases of `ranks` and the stages of saving in `run` if GYRE_FAULT names this rank, and does nothing
+  // otherwise. `run` is null on ranks other than 0. Keeps a reference to `ranks`. Throws as check_environment() does.
   FaultInjector(Communicator& ranks, RunDirectory* run);
   ~FaultInjector();
   FaultInjector(const FaultInjector&) = delete;

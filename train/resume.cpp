@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 
 #include <charconv>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
@@ -12,7 +11,6 @@
 #include "gyre/core/error.h"
 #include "gyre/core/io/file.h"
 #include "gyre/core/io/json.h"
-#include "gyre/core/number_text.h"
 #include "gyre/models/config/config.h"
 
 namespace gyre {
@@ -134,6 +132,7 @@ void restore_best(const RunDirectory* run, Communicator& ranks, const std::strin
 
 }  // namespace
 
+// A later list, such as the resolved schedule, replaces what an earlier one said, also that an option is read.
 void RunIdentity::add(const OptionList& values, const OptionList& default_values) {
   const auto key_of = [](const OptionList::Entry& entry) {
     return (entry.on_resume == OnResume::other_data ? "=" : "") + entry.option.name();

@@ -12,8 +12,8 @@ namespace gyre {
 struct SymbolPair {
   int32_t left, right;
   int64_t count = 0;
-  int64_t full = 0;               // for subword-nmt: the count from before the last ones were forgotten
-  bool is_dormant = false;        // for subword-nmt: cannot be merged
+  int64_t full = 0;               // count before the last words were forgotten; for subword-nmt
+  bool is_dormant = false;        // whether it cannot be merged; for subword-nmt
   uint32_t queued = 0;            // the first words, which are in the queue already, if entries have words of their own
   std::vector<uint32_t> words{};  // words that contain or contained the pair
 };
@@ -57,7 +57,7 @@ class MergeLearner {
 
   // Adds a word, which is distinct from the others, and counts its pairs.
   void add_word(const std::vector<int32_t>& symbols, uint64_t count);
-  void queue_all_pairs();  // after the words
+  void queue_all_pairs();  // call it after all add_word()
 
   struct Candidate {
     int64_t count;

@@ -63,7 +63,7 @@ struct Layers {
 
 struct Events final : TapeObserver {
   std::vector<std::string> recorded, finished, ready;
-  std::vector<size_t> memory;  // after each node's backward
+  std::vector<size_t> memory;  // bytes after the backward pass of each node
   void on_record(const Tape& tape, int node) override { recorded.push_back(name(tape, node)); }
   void after_backward(const Tape& tape, int node) override {
     finished.push_back(name(tape, node));

@@ -35,7 +35,7 @@ OpCase with_new_inputs(OpCase row, uint64_t seed) {
 }
 
 struct LargestError {
-  int gradient = -1;  // its number; -1: the output
+  int gradient = -1;  // number of the gradient; -1: the output
   double value = 0;
 };
 

@@ -10,7 +10,7 @@ namespace gyre {
 
 struct OpRun {
   Tensor output;
-  std::vector<Tensor> gradients;  // by input; undefined for a frozen input
+  std::vector<Tensor> gradients;  // gradients by input; undefined for a frozen input
 };
 
 // Runs forward, and backward from a random cotangent, with data of this dtype. Input `frozen` is a constant; -1: none.

@@ -210,7 +210,7 @@ TEST_CASE("attention does not read what earlier calls left in its workspace") {
   const ThreadsInScope one_thread(1);
   std::vector<OpCase> rows = op_cases();
   std::erase_if(rows, [](const OpCase& row) { return !row.name.starts_with("attention/"); });
-  std::vector<OpCase> largest;  // with NaN in all inputs
+  std::vector<OpCase> largest;  // rows with NaN in all inputs
   for (const OpCase& row : rows) {
     if (!row.name.starts_with("attention/tiles")) continue;
     largest.push_back(row);

@@ -24,10 +24,10 @@ struct Thread {
   enum class State { ready, in_warp_operation, at_barrier, done };
   Fiber fiber;
   State state = State::ready;
-  uint3 index;                         // in the block
-  int lane;                            // in its warp
-  std::source_location at;             // of the barrier
-  WarpOperation* operation = nullptr;  // on the stack of the fiber
+  uint3 index;                         // index of the thread in its block
+  int lane;                            // lane of the thread in its warp
+  std::source_location at;             // place of the call of the barrier
+  WarpOperation* operation = nullptr;  // pending operation, on the stack of the fiber
   CopyGroup open;                      // copies that are not committed
   std::vector<CopyGroup> pending;      // committed groups that have not landed
 };
@@ -52,7 +52,7 @@ class BlockRunner {
   Thread& thread() { return *running_; }
   SharedMemory& shared() { return shared_; }
   void suspend(Thread::State state);
-  [[noreturn]] void fail(const std::string& problem);  // of the running thread
+  [[noreturn]] void fail(const std::string& problem);  // reports a problem of the running thread
 
  private:
   struct Warp {

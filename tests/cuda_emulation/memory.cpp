@@ -15,7 +15,7 @@ constexpr size_t kAlignment = 256, kPage = 4096;
 constexpr int kNan = 0xFF;
 
 struct Blocks {
-  std::map<const std::byte*, size_t> sizes;  // by address
+  std::map<const std::byte*, size_t> sizes;  // sizes of the blocks by address
   size_t bytes = 0;
 };
 Blocks& blocks(MemoryKind kind) {

@@ -20,9 +20,9 @@ struct MemoryBlock {
 void* allocate(MemoryKind kind, size_t bytes);
 bool release(MemoryKind kind, void* data);  // false if allocate() did not return it
 bool contains(MemoryKind kind, const void* data, size_t bytes);
-size_t allocated_bytes();  // of device memory
+size_t allocated_bytes();  // bytes of device memory in use
 
 std::byte* device_addresses();                       // start of the range of device memory
-MemoryBlock device_block_at(const std::byte* data);  // that contains the byte; {} if none does
+MemoryBlock device_block_at(const std::byte* data);  // the block that contains the byte; {} if none does
 
 }  // namespace cuda_emulation

@@ -9,7 +9,7 @@
 namespace cuda_emulation {
 
 constexpr size_t kSharedWithoutAsking = 48 << 10;  // bytes of static and dynamic shared memory
-constexpr size_t kMostShared = 227 << 10;          // of compute capability 9.0
+constexpr size_t kMostShared = 227 << 10;          // bytes per block of compute capability 9.0
 
 class SharedMemory {
  public:
@@ -32,7 +32,7 @@ class SharedMemory {
   size_t dynamic_bytes_, allowed_;
   std::vector<Range> variables_;        // static ones, of the functions that blocks of this launch have entered
   std::set<const std::byte*> entered_;  // static variables that this block has filled with NaN
-  std::set<const char*> markers_;       // that this block has passed
+  std::set<const char*> markers_;       // markers that this block has passed
 };
 
 }  // namespace cuda_emulation

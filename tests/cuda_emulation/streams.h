@@ -20,8 +20,8 @@ using KernelsBefore = std::map<uint64_t, uint64_t>;
 // State of an event. Records are numbered; one that has run is done, with all earlier ones.
 struct EventState {
   uint64_t recorded = 0, done = 0;
-  std::chrono::steady_clock::time_point time;  // of the last record that is done
-  KernelsBefore before;                        // the last record
+  std::chrono::steady_clock::time_point time;  // time of the last record that is done
+  KernelsBefore before;                        // kernels before the last record
 };
 
 struct Work {
@@ -37,7 +37,7 @@ struct CUstream_st {
   uint64_t id;  // never used again
   std::deque<cuda_emulation::Work> queue{};
   cuda_emulation::KernelsBefore before{};  // kernels before the end of the stream
-  uint64_t awaited = 0;                    // of its own kernels, the number that the program has waited for
+  uint64_t awaited = 0;                    // number of its kernels that the program has waited for
 };
 struct CUevent_st {
   std::shared_ptr<cuda_emulation::EventState> state = std::make_shared<cuda_emulation::EventState>();
@@ -50,7 +50,7 @@ std::unique_lock<std::recursive_mutex> lock_gpu();  // every call of the runtime
 cudaStream_t add_stream();
 void remove_stream(cudaStream_t stream);  // queued work still runs
 void queue(cudaStream_t stream, std::function<void()> run);
-void queue_kernel(cudaStream_t stream, std::function<void()> run);  // or a product of cublasLt
+void queue_kernel(cudaStream_t stream, std::function<void()> run);  // `run`: a kernel, or a product of cublasLt
 void queue_record(cudaStream_t stream, const std::shared_ptr<EventState>& event);
 void queue_wait(cudaStream_t stream, const std::shared_ptr<EventState>& event);
 

@@ -114,8 +114,9 @@ std::string function_name(const void* function) {
 
 std::vector<Variable> variables_beside(const char* marker) {
   const Symbol& own = symbol_at(marker);
-  const size_t digits = std::to_string(own.name.size() - own.name.rfind(kMarker)).size();  // of the name's length
-  const std::string function = own.name.substr(0, own.name.rfind(kMarker) - digits);       // "_ZZ..E"
+  // The length of the name precedes it, in decimal digits.
+  const size_t digits = std::to_string(own.name.size() - own.name.rfind(kMarker)).size();
+  const std::string function = own.name.substr(0, own.name.rfind(kMarker) - digits);  // "_ZZ..E"
   std::vector<Variable> variables;
   for (const Symbol& s : all_symbols()) {
     if (!s.is_writable || s.file != own.file || !s.name.starts_with(function)) continue;

@@ -27,7 +27,7 @@ struct WarpOperation {
   const char* name() const;
 };
 
-using WarpOperations = std::array<WarpOperation*, kWarp>;  // of all lanes
+using WarpOperations = std::array<WarpOperation*, kWarp>;  // operations by lane
 
 // Performs the operation. Returns a description of the mistake if the lanes called different ones, else "".
 std::string perform(const WarpOperations& lanes);

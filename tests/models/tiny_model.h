@@ -12,7 +12,7 @@ namespace gyre::test {
 
 inline constexpr int32_t kBos = 1, kEos = 2;
 
-using Sentences = std::vector<std::vector<int32_t>>;  // without BOS and EOS
+using Sentences = std::vector<std::vector<int32_t>>;  // ids without BOS and EOS
 
 // A position config whose clips, buckets and tables are so small that short sentences reach their limits.
 PositionConfig tiny_position(const std::string& encoding);

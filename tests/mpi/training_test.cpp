@@ -26,7 +26,7 @@ TEST_CASE("deterministic runs have the same bits on any number of ranks") {
     train_alone(deterministic(directory.options(one, "15u"), micro_batches), tiny_nmt_config());
     CHECK(last_bits(directory / many) == last_bits(directory / one));
     CHECK(loss_curve(directory / many) == loss_curve(directory / one));
-    CHECK(last_state(directory / many).progress.batch == 3);  // of the second epoch
+    CHECK(last_state(directory / many).progress.batch == 3);  // third batch of the second epoch
   }
 }
 

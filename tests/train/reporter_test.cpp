@@ -192,8 +192,8 @@ TEST_CASE("every entry of the metrics has the time, the number of updates and th
 TEST_CASE("the log gives the remaining time, in every unit of --after") {
   for (const auto& [after, left] : std::vector<std::pair<std::string, Words>>{
            {"4u", {"30s left", "20s left", "10s left", "0s left"}},
-           {"1e", {"1m 30s left", "1m 20s left", "1m 10s left", "1m 00s left"}},   // of 10 batches
-           {"40t", {"1m 30s left", "1m 20s left", "1m 10s left", "1m 00s left"}},  // of 4 in an update
+           {"1e", {"1m 30s left", "1m 20s left", "1m 10s left", "1m 00s left"}},   // epochs of 10 batches
+           {"40t", {"1m 30s left", "1m 20s left", "1m 10s left", "1m 00s left"}},  // updates of 4 tokens
            {"0", {}}}) {
     CAPTURE(after);
     TrainOptions options = quiet_options();

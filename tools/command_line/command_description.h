@@ -9,7 +9,7 @@ namespace gyre {
 
 struct OptionDescription {
   std::vector<std::string> names;  // every spelling, with dashes; a name without dashes is a positional argument
-  std::string unit;                // of the values, as shown in the help: "FILE", "TOKENS,..."; empty for a flag
+  std::string unit;                // unit of the values, as shown in the help: "FILE", "TOKENS,..."; empty for a flag
   std::string default_value;       // may be empty
   std::string help;
   std::string group;

@@ -19,7 +19,7 @@ struct ConfigEntry {
 struct ConfigTable {
   std::string name;
   Path file;
-  int line = 0;  // of [[name]]
+  int line = 0;  // line number of the header [[name]]
   std::vector<ConfigEntry> entries;
 };
 

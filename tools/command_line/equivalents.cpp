@@ -248,7 +248,7 @@ std::string suggest_option(std::string_view name, const std::vector<std::string>
   std::string dashed(name);
   std::replace(dashed.begin(), dashed.end(), '_', '-');
   std::transform(dashed.begin(), dashed.end(), dashed.begin(), [](unsigned char c) { return char(std::tolower(c)); });
-  std::string last = dashed;  // of a dotted name
+  std::string last = dashed;  // last part of a dotted name
   if (const size_t dot = dashed.rfind('.'); dot != std::string::npos) last = "--" + dashed.substr(dot + 1);
   for (const std::string& form : {dashed, last}) {
     if (form != name && has(known, form)) return "; did you mean " + form + "?";

@@ -181,17 +181,17 @@ class OptionTable {
   struct Given {
     std::vector<std::string> values;
     Place place;
-    std::string spelling;  // without dashes
+    std::string spelling;  // name as given, without dashes
     bool on_command_line = false;
   };
   struct Row {
-    std::string name;  // without dashes
+    std::string name;  // first long name, without dashes
     CLI::Option* option = nullptr;
     Assign assign;
     std::function<std::string()> write;
-    std::string default_toml;  // of the default, or of the preset's value
+    std::string default_toml;  // TOML text of the default, or of the value that a preset sets
     std::vector<std::string> choices;
-    std::string key;                      // in config.json; may be empty
+    std::string key;                      // key in config.json; may be empty
     std::string shorthand_of;             // a row's name, or empty
     std::function<std::string()> unused;  // the reason why nothing reads the option; may be empty
     std::string supplied_by;              // a row's name, or empty: this row is not required if that one is given
@@ -200,7 +200,7 @@ class OptionTable {
     bool required = false;
     bool applies_first = false;
     bool not_saved = false;
-    std::optional<Given> given;  // after resolve()
+    std::optional<Given> given;  // the values in force, set by resolve()
   };
   struct Tables {
     std::string name;

@@ -42,7 +42,7 @@ void apply_generation_config(const Path& run, const OptionTable& table, Generati
   const Path file = run / kGenerationConfigFile;
   if (!std::filesystem::exists(file)) return;
   const GenerationConfig config = parse_generation_config(read_file(file), file.string() + ": ");
-  constexpr int64_t kDefaultTopK = 50;  // of transformers, which does not sample by default
+  constexpr int64_t kDefaultTopK = 50;  // default of transformers, which does not sample by default
   std::string applied;
   const auto given = [&](const char* name) { return table.given(name); };
   const auto apply = [&](const char* name, auto& field, const auto& value) {

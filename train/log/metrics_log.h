@@ -63,7 +63,7 @@ class MetricsLog {
  public:
   // Opens the file for appending. Removes an incomplete last line of an earlier process.
   explicit MetricsLog(const Path& path);
-  void append(const Json& entry);  // one line
+  void append(const Json& entry);  // appends one line
 
  private:
   AppendedFile file_;

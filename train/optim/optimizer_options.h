@@ -78,7 +78,7 @@ struct OptimizerOptions {
   ScheduleOptions schedule;
   std::vector<RateStage> rate_stages;  // stages in order; before the first one, `schedule` holds
 
-  void declare(OptionList& list);  // without those of the schedule
+  void declare(OptionList& list);  // declares all options but those of the schedule
   void validate() const;           // throws UsageError
 };
 

@@ -201,7 +201,7 @@ std::unique_ptr<UpdateRule> make_lion(const OptimizerOptions& options) { return 
 // 2025, Moonlight, arXiv 2502.16982, 2.2). NorMuon (Li et al. 2025, arXiv 2510.05491, algorithm 1) divides each row of
 // O by the root of a moving average of its mean square, v, and restores the norm:
 //   v_i = beta2 v_i + (1 - beta2) mean(O_i^2);  O_i = O_i / (sqrt(v_i) + eps);  W = .. - lr 0.2 sqrt(n m) O / |O|
-constexpr double kRms = 0.2;  // of AdamW's updates
+constexpr double kRms = 0.2;  // root mean square of AdamW's updates
 constexpr double kRowBeta2 = 0.95;
 // Largest number of elements of a matrix whose products gain little from several threads. On CPUs, each thread updates
 // such matrices by itself if there are enough of them.

@@ -30,8 +30,8 @@ struct ParallelOptions {
   double watchdog_timeout = 600;  // time limit of a collective in seconds; 0: none
 
   void declare(OptionList& list);
-  void declare_micro_batches(OptionList& list);  // those of the batch alone
-  void declare_exchange(OptionList& list);       // those of the exchange of gradients alone
+  void declare_micro_batches(OptionList& list);  // declares those of the division into micro-batches
+  void declare_exchange(OptionList& list);       // declares those of the exchange of gradients
   void validate() const;                         // throws UsageError
   // Small buckets start early and hide better behind backward. An all-reduce of GPUs has a fixed cost of tens of
   // microseconds, in which NVLink moves several MiB, so that GPUs need larger ones.

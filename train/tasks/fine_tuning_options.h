@@ -31,8 +31,8 @@ struct FineTuningOptions : TrainOptions {
   void validate() const;  // throws a UsageError if an option is invalid
 
  protected:
-  // Lists the options that these tasks share. `item`: the element of
-  // a batch, in the plural ("rows"); `valid_item`: of a validation batch.
+  // Lists the options that these tasks share. `item`: the element of a batch, in the plural ("rows"); `valid_item`:
+  // that of a validation batch.
   void declare_fine_tuning(OptionList& list, const std::string& item, const std::string& valid_item,
                            std::vector<std::string> valid_metrics);
 

@@ -21,8 +21,7 @@ class PackedOperand {
     return PackedOperand(memory, packed_elements<D>(rows), columns);
   }
 
-  // Packs x(rows, columns) as an operand for sums over its columns: (rows,
-  // packed_elements<D>(columns)).
+  // Packs x(rows, columns) as an operand for sums over its columns: (rows, packed_elements<D>(columns)).
   Tile<Packed<D>> pack_for_column_sums(Tile<T> x, int64_t rows, int64_t columns) const {
     if constexpr (kPairs) {
       const int64_t chunks = chunks_of<T>(columns);

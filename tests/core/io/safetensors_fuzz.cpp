@@ -55,7 +55,7 @@ std::vector<char> damaged_file(Fuzz& fuzz) {
   std::string bytes(reinterpret_cast<const char*>(&length), sizeof length);
   bytes += file.header + file.data;
   if (fuzz.one_in(16)) fuzz.damage(bytes);
-  return {bytes.begin(), bytes.end()};  // of exact size, so that a sanitizer detects accesses beyond the end
+  return {bytes.begin(), bytes.end()};  // a copy of exact size, so that a sanitizer detects accesses beyond the end
 }
 
 // Checks an accepted file against the rules of the format, independently of the parser.

@@ -42,7 +42,7 @@ uint64_t launch_number = 0;
 uintptr_t first_address = 0;
 Page* pages = nullptr;
 AccessedBytes accessed;
-MemoryBlock last_block{};  // of the last access
+MemoryBlock last_block{};  // block of the last access
 
 void check_inside(const std::byte* data, size_t bytes, const char* verb) {
   if (data >= last_block.data && data + bytes <= last_block.data + last_block.bytes) return;

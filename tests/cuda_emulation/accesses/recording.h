@@ -14,7 +14,7 @@ enum class WorkKind { kernel, product, copy, memset };  // product: of cublasLt
 // counts once.
 struct RecordedWork {
   WorkKind kind;
-  std::string name;  // of a kernel: "scan_kernel<float>"
+  std::string name;  // name of a kernel: "scan_kernel<float>"
   size_t bytes_read = 0, bytes_written = 0;
 };
 

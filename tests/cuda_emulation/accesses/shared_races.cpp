@@ -10,7 +10,7 @@
 #include "cuda_emulation/device.h"
 
 extern "C" {
-extern const char __bss_start[], _end[];  // of the program's variables that are zero at its start, made by the linker
+extern const char __bss_start[], _end[];  // bounds of the variables that are zero at the start, made by the linker
 // Defined only in builds with AddressSanitizer. Writes the place in the sources, in the first of several strings.
 [[gnu::weak]] void __sanitizer_symbolize_pc(const void* place, const char* format, char* to, size_t bytes);
 }
@@ -34,8 +34,8 @@ struct Byte {
 
 uint64_t now = 1;                   // the last time that was given
 Stamp last_barrier = 0;             // earlier stamps are ordered before all accesses of the block
-uint64_t time_of_warp[kMostWarps];  // of the last barrier of each
-Stamp running = 0;                  // of an access of the running thread
+uint64_t time_of_warp[kMostWarps];  // time of the last barrier of each warp
+Stamp running = 0;                  // stamp of an access of the running thread
 uint64_t running_warp = 0;
 
 size_t size_of_variables() { return size_t(_end - __bss_start); }

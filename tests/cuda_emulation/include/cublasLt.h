@@ -34,7 +34,7 @@ using cublasLtHandle_t = struct cublasLtContext*;
 struct cublasLtMatrixLayoutOpaque_t {
   cudaDataType_t type;
   uint64_t rows, columns;
-  int64_t stride;  // from column to column
+  int64_t stride;  // elements from column to column
 };
 struct cublasLtMatmulDescOpaque_t {
   cublasComputeType_t compute;
@@ -44,13 +44,13 @@ struct cublasLtMatmulDescOpaque_t {
   const void* bias;
 };
 struct cublasLtMatmulPreferenceOpaque_t {
-  uint32_t alignment[4];  // of A, B, C, D
+  uint32_t alignment[4];  // alignments of A, B, C and D in bytes
   uint64_t workspace;
 };
 // What an algorithm relies on.
 struct cublasLtMatmulAlgo_t {
   uint32_t alignment[4], bias_alignment;
-  uint32_t stride_alignment[3];  // of A, B, C, in bytes
+  uint32_t stride_alignment[3];  // alignments of the strides of A, B and C in bytes
   cudaDataType_t type, to;
   cublasLtMatmulDescOpaque_t description;
   uint64_t m, n, k, workspace;

@@ -49,7 +49,7 @@ bool receive_all(int socket, void* data, size_t bytes) {
 
 struct Communicator {
   int rank, size;
-  std::vector<int> sockets{};  // by peer
+  std::vector<int> sockets{};  // sockets by peer
   std::vector<void*> results{};
 
   // Of two peers, the lower rank sends first.
@@ -123,7 +123,7 @@ struct Group {
   Communicator* ranks = nullptr;
   cudaStream_t stream = nullptr;
   std::map<int, Messages> by_peer{};
-  int depth = 0;  // of nested groups, of which the outermost one counts
+  int depth = 0;  // depth of nested groups, of which the outermost one counts
   int problem = kSuccess;
 };
 thread_local Group group;

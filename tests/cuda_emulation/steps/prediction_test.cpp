@@ -24,7 +24,7 @@ namespace {
 using cuda_emulation::RecordedWork, cuda_emulation::Recording, cuda_emulation::WorkKind;
 
 struct StepWork {
-  std::map<std::string, int> launches;  // by the name of the kernel, without template arguments
+  std::map<std::string, int> launches;  // number by name of the kernel, without template arguments
   double bytes = 0;
 };
 
@@ -37,7 +37,7 @@ struct Step {
   std::string positions;
   int shortest, step;
   enum class Model : uint8_t { translation, linear_attention, llama } model = Model::translation;
-  double r_drop = 0;  // for translation
+  double r_drop = 0;  // only of translation
   std::string optimizer = "adam";
 
   std::vector<std::vector<int32_t>> sentences() const {

@@ -156,7 +156,7 @@ TEST_CASE("subword-nmt: learns the merges that the package learns from whole cor
     const std::string codes = learn_merges(count(files), entry["merges"], entry["min_frequency"]);
     CHECK(hash_name(codes) == entry["hash"].get<uint64_t>());
   }
-  const Path folder = shared_data() / "subword_nmt_tests";  // of the package's own tests
+  const Path folder = shared_data() / "subword_nmt_tests";  // files of the package's own tests
   CHECK(learn_merges(count({folder / "corpus.en"}), 1000, 2) == read_file(folder / "bpe.ref"));
 }
 

@@ -186,7 +186,7 @@ TEST_CASE("continuation: a space that the vocabulary drops from the prompt is no
 TEST_CASE("continuation: only whole characters are settled") {
   const ByteVocabulary vocabulary;
   const std::vector<std::string> stops;
-  const std::string characters = "a\xC3\xA9\xE6\xBC\xA2\xF0\x9F\x99\x82";  // of 1, 2, 3 and 4 bytes
+  const std::string characters = "a\xC3\xA9\xE6\xBC\xA2\xF0\x9F\x99\x82";  // characters of 1, 2, 3 and 4 bytes
   const size_t ends[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10};
   Continuation text(vocabulary, {}, stops);
   for (size_t bytes = 0; bytes <= characters.size(); ++bytes) {

@@ -76,7 +76,7 @@ TEST_CASE("rope for longer texts has the frequencies and the magnitude of transf
     const auto encoding =
         make_position_encoding({.config = config, .dim = width, .heads = 1, .parameters = parameters, .name = "p"});
     Tape tape(cpu_kernels(), {.record = false});
-    const double* row = encoding->rotation(tape, DType::f64, 2).angles.data<double>() + 2 * width;  // of position 1
+    const double* row = encoding->rotation(tape, DType::f64, 2).angles.data<double>() + 2 * width;  // row of position 1
     for (int64_t pair = 0; pair < width / 2; ++pair) {
       const double cosine = row[2 * pair], sine = row[width + 2 * pair + 1];
       CHECK(std::atan2(sine, cosine) ==

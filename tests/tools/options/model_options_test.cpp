@@ -29,7 +29,7 @@ std::string error_with(std::vector<std::string> words) {
 TEST_CASE("an invalid model of the command line: the message names the options behind the keys") {
   struct Case {
     std::vector<std::string> words;
-    const char* end;  // of the message
+    const char* end;  // end of the message
   };
   const Case cases[] = {
       {{"--transformer-heads", "3", "--dim-emb", "16"},

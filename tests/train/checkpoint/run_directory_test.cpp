@@ -295,7 +295,7 @@ TEST_CASE("a crash while copies become links loses nothing: after each step, the
   };
   struct Step {
     const char* name;
-    bool has_checkpoint;  // beside its copy
+    bool has_checkpoint;  // whether the checkpoint is there beside its copy
     std::function<void(const Link&)> reach;
   };
   const std::vector<Step> steps{

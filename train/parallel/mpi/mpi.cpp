@@ -83,7 +83,7 @@ class MpiCommunicator final : public Communicator {
   struct SharedMemory {
     bool asked_for = false;
     std::unique_ptr<MpiWindow> window;
-    std::deque<WindowPipeline> lanes;  // by Lane
+    std::deque<WindowPipeline> lanes;  // pipelines by Lane
   };
   static constexpr int64_t kLanes = 2;
 
@@ -361,7 +361,7 @@ void MpiCommunicator::start_partial_gather(const SplitBuffer<std::byte>& pieces,
   auto& [out, in] = *counts;
   for (int r = 0; r < size_; ++r) {
     out.sizes[size_t(r)] = r != rank_ && sends(rank_, r) ? int(pieces.size(rank_)) : 0;
-    out.begins[size_t(r)] = int(pieces.begin(rank_)) - 1;  // from `sent`
+    out.begins[size_t(r)] = int(pieces.begin(rank_)) - 1;  // counted from `sent` below
     if (r == rank_ || !sends(r, rank_)) in.sizes[size_t(r)] = 0;
   }
   start(

@@ -51,7 +51,7 @@ class LanguageSamples {
 
  private:
   struct Excerpt {
-    std::vector<int32_t> ids = {};                 // that the model reads
+    std::vector<int32_t> ids = {};                 // ids that the model reads
     std::vector<int32_t> rows = {}, targets = {};  // masked model: the places to predict, and the ids that belong there
     std::vector<int32_t> continuation = {};        // causal model: the ids that it writes
   };
@@ -130,7 +130,7 @@ void LanguageSamples::add_prompt(const MaskedInput& input) {
   const size_t prompt = std::min(kPromptTokens, length / 2);
   if (prompt == 0) return;
   const auto targets = input.targets.span<int32_t>().first(length);
-  excerpts_.push_back({.ids = first_of(input.ids.span<int32_t>(), prompt + 1),  // with <s>
+  excerpts_.push_back({.ids = first_of(input.ids.span<int32_t>(), prompt + 1),  // <s> and the prompt
                        .continuation = first_of(targets.subspan(prompt), kContinuedTokens)});
 }
 

@@ -32,7 +32,7 @@ struct dim3 {
   constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
 };
 
-extern uint3 threadIdx, blockIdx;  // of the thread that runs
+extern uint3 threadIdx, blockIdx;  // indices of the thread that runs
 extern dim3 blockDim, gridDim;
 
 namespace cuda_emulation {

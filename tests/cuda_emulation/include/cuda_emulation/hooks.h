@@ -13,7 +13,7 @@ namespace cuda_emulation {
 [[noreturn]] void fail_thread(const std::string& problem);
 [[noreturn]] void misaligned_access(size_t alignment);
 
-int lane();  // of the calling thread in its warp
+int lane();  // lane of the calling thread in its warp
 
 // Barrier of the block, and operations of a whole warp. `at`: place of the call, for reports. All threads must come to
 // the same place.
@@ -28,7 +28,7 @@ void copy_async(void* shared, const void* global, bool inside);
 void commit_copies();
 void wait_copies(int groups);  // until at most `groups` committed groups are pending
 
-std::byte* dynamic_shared_memory();  // of the block that runs
+std::byte* dynamic_shared_memory();  // dynamic shared memory of the block that runs
 
 // Fills the static shared variables of the function that `marker` belongs to with NaN, once per block, and counts them
 // as part of the block's shared memory.
