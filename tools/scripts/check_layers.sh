@@ -4,7 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-# GROUP : its folders, with all folders below them : the groups that it may include, all of which stand above it.
+# GROUP : its folders, with all folders below them : the groups that it may include. It includes only groups that are
+# listed before it.
 # A folder belongs to the group with the longest path.
 groups='
 core     : core                                                                        :
