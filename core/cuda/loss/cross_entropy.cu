@@ -320,7 +320,7 @@ __global__ void __launch_bounds__(kMaxRowThreads)
   __shared__ C scratch[kWarp];
   const int64_t row = blockIdx.x, target = targets[row];
   T *const x = logits + row * stride, *const y = x + n * stride;
-  PairTotals<T> totals{y};
+  PairTotals<T> totals{y, {}, {}};
   visit_row(x, v, totals);
   totals.add_over_block(scratch);
   const C lse_x = totals.x.log_sum_exp(), lse_y = totals.y.log_sum_exp(), shift = lse_x - lse_y;
