@@ -79,7 +79,7 @@ struct LanguageOptions : TrainOptions {
   static std::vector<BatchUnit> batch_units() { return {BatchUnit::total_tokens, BatchUnit::sentences}; }
   void declare(OptionList& list) override;
   std::unique_ptr<TrainOptions> with_defaults() const override;  // those of causal models
-  void validate() const;  // throws a UsageError if an option is invalid
+  void validate() const;                                         // throws a UsageError if an option is invalid
 
  protected:
   void declare_data(OptionList& list);
