@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdint>
+#include <string>
 
 #include "gyre/core/error.h"
 
@@ -189,3 +191,16 @@ TEST_CASE("a warm-up never falls: it starts at the peak if that is lower than it
 }
 
 TEST_CASE("an unknown schedule is an error") { CHECK_THROWS_AS(learning_rate(options("step"), 5000), Error); }
+
+TEST_CASE("every schedule starts at its peak, and only those that say so read the number of updates") {
+  for (const std::string& kind : schedule_names()) {
+    CAPTURE(kind);
+    ScheduleOptions with_total = options(kind.c_str());
+    with_total.total_updates = 14'000;
+    check_close(learning_rate(with_total, 4000), 5e-4);
+    if (find_schedule(kind).needs_total_updates) continue;
+    const ScheduleOptions without_total = options(kind.c_str());
+    for (const uint64_t n : {4000, 9000, 14'000, 20'000})
+      CHECK(learning_rate(with_total, n) == learning_rate(without_total, n));
+  }
+}

@@ -259,6 +259,13 @@ OptimizerOptions causal_optimizer() {
 std::unique_ptr<TrainOptions> LanguageOptions::with_defaults() const {
   auto defaults = std::make_unique<LanguageOptions>();
   defaults->optimizer = causal_optimizer();
+  defaults->line_ends = LineEnds::none;  // of checkpoints that record none
+  return defaults;
+}
+
+std::unique_ptr<TrainOptions> MaskedOptions::with_defaults() const {
+  auto defaults = std::make_unique<MaskedOptions>();
+  defaults->line_ends = LineEnds::none;
   return defaults;
 }
 

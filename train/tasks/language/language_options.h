@@ -96,7 +96,7 @@ struct MaskedOptions : LanguageOptions {
   bool whole_words = false;
   MaskingOptions masking() const;
   void declare(OptionList& list) override;
-  std::unique_ptr<TrainOptions> with_defaults() const override { return std::make_unique<MaskedOptions>(); }
+  std::unique_ptr<TrainOptions> with_defaults() const override;
   void validate() const;
 };
 
