@@ -5,7 +5,6 @@
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/train/optim/schedule.h"
-#include "gyre/train/task.h"
 
 namespace gyre {
 namespace {
@@ -277,7 +276,6 @@ void TrainOptions::validate() const {
   expect(!optimizer.schedule.needs_total_updates() || has_total_updates(), "--total-updates",
          "the number of updates, since --after does not give it in updates or epochs",
          optimizer.schedule.total_updates);
-  for (const std::string& metric : validation.metrics) higher_is_better(metric);  // throws for one that is not listed
   // The job resolves the schedule again, when it knows the updates of an epoch.
   const bool knows_updates = stop.after.amount > 0 && stop.after.unit == Period::Unit::updates;
   if (optimizer.schedule.total_updates > 0 || knows_updates)

@@ -210,8 +210,7 @@ Json option_facts(const Records& records) {
     options.push_back({{"name", name == "shards" ? "micro-batches" : name},
                        {"value", markdown(value.find('/') == std::string::npos ? value : file_name(value))}});
   }
-  for (const char* name :
-       {"lr-warmup-start-rate", "transformer-dropout", "transformer-dropout-attention", "transformer-dropout-ffn"}) {
+  for (const char* name : {"transformer-dropout", "transformer-dropout-attention", "transformer-dropout-ffn"}) {
     const std::string value = records.option(name);
     if (!value.empty()) options.push_back({{"name", name}, {"value", markdown(value)}});
   }

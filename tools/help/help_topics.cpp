@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <sstream>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -15,15 +16,20 @@ namespace {
 
 constexpr size_t kTopicWidth = 80;
 
-// Lines of at most kTopicWidth characters that begin with an indentation.
-std::string wrapped(const std::string& text, size_t indent) {
+// A paragraph in lines of at most kTopicWidth characters, indented from the second line on.
+std::string wrapped(const std::string& text) {
+  constexpr std::string_view kIndentation = "    ";
   std::string lines;
-  size_t column = kTopicWidth;
+  size_t column = 0;
   std::istringstream words(text);
-  for (std::string word; words >> word; column += 1 + word.size()) {
-    const bool fits = column + 1 + word.size() <= kTopicWidth;
-    lines += fits ? " " : lines.empty() ? std::string(indent, ' ') : "\n" + std::string(indent, ' ');
-    if (!fits) column = indent - 1;
+  for (std::string word; words >> word; column += word.size()) {
+    if (column > 0 && column + 1 + word.size() > kTopicWidth) {
+      lines += concat("\n", kIndentation);
+      column = kIndentation.size();
+    } else if (column > 0) {
+      lines += ' ';
+      ++column;
+    }
     lines += word;
   }
   return lines + "\n";
@@ -52,8 +58,7 @@ std::string other_meanings() {
     std::string names;
     for (const std::string& name : meaning.names)
       names += concat(names.empty() ? "--" : ", --", name, meaning.is_noted ? " *" : "");
-    text += wrapped(names, 0) + wrapped(concat(meaning.program, ": ", meaning.there), 4) +
-            wrapped("Gyre: " + meaning.here, 4);
+    text += wrapped(concat(names, ": in ", meaning.program, " ", meaning.there, "; here ", meaning.here));
   }
   return text;
 }
