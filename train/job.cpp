@@ -285,6 +285,7 @@ std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& r
   // Handle signals from here on: reading the data may take long, and a job that a signal kills during that time would
   // not be restarted.
   const bool trains = options.replay.checkpoint.empty();
+  for (const std::string& metric : options.validation.metrics) higher_is_better(metric);  // throws if it is not listed
   std::optional<StopSignal> signals;
   if (trains) signals.emplace();
   const int micro_batches = number_of_micro_batches(options.parallel, options.replay, ranks.size());
