@@ -51,7 +51,6 @@ TEST_CASE("names of nanoGPT, Hugging Face, Megatron-LM, torchtitan, litgpt, fair
            {"--rotary-percent", "--rotary-dims?"},
            {"--group-query-attention", "--kv-heads?"},
            {"--tied-embeddings-all", "--tied-output?"},
-           {"--share-decoder-input-output-embed", "--tied-output?"},
            {"--train.tie_embeddings", "--tied-output?"},
            {"--decoder-layers", "--layers?"},
            {"--tokenizer-type", "--tokenizer?"},
