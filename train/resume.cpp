@@ -43,7 +43,8 @@ std::string differences(const RunOptions& saved, const RunOptions& now, const Ru
   }
   const auto find = [](const RunOptions& options, const std::string& name, const std::string& otherwise) {
     const auto found = options.find(name);
-    return found == options.end() ? otherwise : found->second;
+    const std::string& value = found == options.end() ? otherwise : found->second;
+    return value.empty() ? std::string("(none)") : value;
   };
   std::string text;
   for (const std::string& name : names) {

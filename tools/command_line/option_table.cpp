@@ -354,8 +354,8 @@ std::vector<std::string> OptionTable::notes() const {
     for (const OtherMeaning& meaning : row.elsewhere)
       for (const std::string& name : meaning.names)
         if (meaning.is_noted && given_as(name))
-          notes.push_back(concat("note: --", name, ": in ", meaning.program, " ", meaning.there, "; here ",
-                                 meaning.here, " (gyre help configuration)"));
+          notes.push_back(concat("note: --", name, ": in ", meaning.program, ": ", meaning.there,
+                                 "; here: ", meaning.here, " (gyre help configuration)"));
   return notes;
 }
 

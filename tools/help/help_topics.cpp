@@ -58,7 +58,7 @@ std::string other_meanings() {
     std::string names;
     for (const std::string& name : meaning.names)
       names += concat(names.empty() ? "--" : ", --", name, meaning.is_noted ? " *" : "");
-    text += wrapped(concat(names, ": in ", meaning.program, " ", meaning.there, "; here ", meaning.here));
+    text += wrapped(concat(names, ": in ", meaning.program, ": ", meaning.there, "; here: ", meaning.here));
   }
   return text;
 }

@@ -125,7 +125,8 @@ void ScheduleOptions::declare(OptionList& list) {
            "UPDATES", "updates of the decay at the end of --lr-schedule wsd; 20%: share of all updates",
            {.unused = without_cooldown,
             .values_called = {{"10%", {"lr-scheduler.decay-ratio", "decay-ratio", "wsd-decay-ratio"}}}});
-  list.add(OnResume::other_bits, "--lr-cooldown-form", &cooldown_form, "shape of the decay during the cooldown",
+  // The text of --lr-cooldown has the form, so that a change of it is reported there.
+  list.add(OnResume::same_bits, "--lr-cooldown-form", &cooldown_form, "shape of the decay during the cooldown",
            {.unused = without_cooldown});
 }
 

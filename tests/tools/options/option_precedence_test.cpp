@@ -325,9 +325,10 @@ TEST_CASE("names with a different meaning in Marian or fairseq cause one note ea
     std::filesystem::remove(path);
     return args->table.notes();
   };
-  CHECK(notes("nmt", "", {"--max-tokens", "3000", "--max-tokens=3001", "--lr", "1"}) ==
-        Words{"note: --max-tokens: in fairseq the batch of each GPU, counted by the longer side with padding; here the "
-              "global batch, in the unit of --batch-unit (gyre help configuration)"});
+  CHECK(
+      notes("nmt", "", {"--max-tokens", "3000", "--max-tokens=3001", "--lr", "1"}) ==
+      Words{"note: --max-tokens: in fairseq: the batch of each GPU, counted by the longer side with padding; here: the "
+            "global batch, in the unit of --batch-unit (gyre help configuration)"});
   CHECK(notes("nmt", "max-tokens = 3000\nupdate-freq = 2\n", {}).size() == 2);
   CHECK(notes("nmt", "max-tokens = 3000\n", {"--mini-batch-words", "3000"}).empty());
   CHECK(notes("nmt", "", {"--optimizer-delay", "2"}).size() == 1);

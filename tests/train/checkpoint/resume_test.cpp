@@ -61,4 +61,8 @@ TEST_CASE("an option that a checkpoint lacks had its default") {
   decayed.layer_decay = 0.5;
   now.add(decayed);
   CHECK(run_changes(before, now).of_bits == "layer-decay 1 -> 0.5");
+  OptimizerOptions frozen;
+  frozen.frozen = {"*embed*"};
+  now.add(frozen);
+  CHECK(run_changes(before, now).of_bits == "freeze (none) -> *embed*");
 }

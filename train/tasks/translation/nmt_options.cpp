@@ -63,7 +63,8 @@ void NmtOptions::declare(OptionList& list) {
   list.add(OnResume::other_bits, "--bpe-dropout", merges, "NUMBER",
            "probability of leaving out a merge when training sentences are split into pieces (Provilkov et al. 2019)",
            {.bounds = between(0, 1)});
-  list.add(OnResume::other_bits, "--bpe-dropout-side", &bpe_dropout_side, "side that is split so",
+  // The text of --bpe-dropout has the side, so that a change of it is reported there.
+  list.add(OnResume::same_bits, "--bpe-dropout-side", &bpe_dropout_side, "side that is split so",
            {.unused = [this] { return bpe_dropout > 0 ? "" : "--bpe-dropout is 0"; }});
   list.add(OnResume::other_bits, "--r-drop,--rdrop-alpha,--reg-alpha", &r_drop, "NUMBER",
            "R-Drop: weight of the divergence between two passes with different dropout (5 in the paper); 0: one pass",
