@@ -171,7 +171,7 @@ for stage in $stages; do
   setsid bash -c 'exec "$@"' run env GYRE="$PWD/slow_gyre" "$wmt14" $killed --mirror "$server/slow" "${served[@]}" --preparation fairseq --vocab-size 300 \
     --average last3 "${tiny[@]}" > kill.log 2>&1 &
   group=$!
-  for _ in $(seq 400); do
+  for _ in $(seq 2400); do
     if grep -q "^== $stage: started" kill.log || ! kill -0 $group 2> /dev/null; then break; fi
     sleep 0.05
   done
