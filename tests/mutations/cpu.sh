@@ -10,10 +10,10 @@ mutation "attention: a causal query sees the key after its own" \
   core/cpu/attention/attention.cpp core/cpu/attention/attention_head.h \
   'shape.causal ? 0 :' 'shape.causal ? 1 :' \
   autograd 'every op agrees with its reference'
-mutation "token cache: behind a window, positions count the tokens that are stored" \
+mutation "key-value cache: a hypothesis keeps its own past instead of that of its parent" \
   models/modules/cache.cpp models/modules/cache.cpp \
-  'keys_ == Keys::unrotated ? stored_[i] - count : lengths_[i]' 'stored_[i] - count' \
-  models 'generate: with a window*'
+  'parents_[size_t(row)] * before' 'row * before' \
+  models '*cache*'
 mutation "beam search: scores do not count the end of the sentence" \
   models/decode/beam_search.cpp models/decode/beam_search.cpp \
   'int64_t(hypothesis.ids.size()) + 1);
