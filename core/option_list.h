@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <limits>
 #include <map>
 #include <optional>
@@ -23,7 +22,7 @@
 
 namespace gyre {
 
-// What another value of an option means for a run that resumes.
+// The effect of another value of an option on a run that resumes.
 enum class OnResume : uint8_t {
   same_bits,      // the run computes the same
   other_bits,     // the run computes something else from here on: a warning
@@ -75,7 +74,7 @@ template <class E>
 OptionValue one_of(std::optional<E>* field, const std::string& otherwise,
                    const std::vector<std::type_identity_t<E>>& values = enum_values<E>());
 
-// What a name of an option means in another program, if that is something else.
+// The meaning of an option's name in another program, where it differs from that in Gyre.
 struct OtherMeaning {
   std::vector<std::string> names;  // names without dashes; those that are not noted may have a value: "cpu-threads 0"
   std::string program;
@@ -152,7 +151,7 @@ class OptionList {
     add(OnResume::same_bits,
         {std::move(names), std::move(value), std::move(unit), std::move(help), std::move(details)});
   }
-
+  // A flag that sets the values of other options.
   void add_switch(std::string names, std::string help, std::function<void()> set) {
     add_shorthand(std::move(names), switch_value(std::move(set)), "", std::move(help));
   }

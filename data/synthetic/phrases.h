@@ -200,7 +200,7 @@ Phrase time_first(const Clause& clause);  // today Anna buys three apples / heut
 Phrase question(const Clause& clause);  // does Anna buy three apples / kauft Anna drei Äpfel; not for want, would_like
 Phrase dependent(const Clause& clause);   // Anna buys three apples / Anna drei Äpfel kauft
 Phrase consequent(const Clause& clause);  // Anna buys three apples / kauft Anna drei Äpfel; after a subordinate clause
-Phrase infinitive(const Clause& clause);  // to buy three apples / drei Äpfel zu kaufen; ignores subject and mood
+Phrase infinitive(const Clause& clause);  // an infinitive: to buy three apples; no subject, no mood
 
 // Forms of "to be" and "werden" for a subject, without the subject, because the position of a German verb varies.
 std::string_view english_be(Agreement agreement);

@@ -224,7 +224,7 @@ struct ClassifierConfig {
 // A config.json, complete with the defaults of the keys that it lacks because an earlier version wrote it.
 Json with_defaults(const Json& config);
 
-// What another value at this path of config.json, such as "attention/window", means for a run that resumes.
+// The effect of another value at this path of config.json, such as "attention/window", on a run that resumes.
 OnResume config_change_on_resume(std::string_view path);
 
 // The encoder's config of either kind of model.

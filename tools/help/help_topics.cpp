@@ -35,7 +35,7 @@ std::string wrapped(const std::string& text) {
   return lines + "\n";
 }
 
-// What names of options mean in other programs, as the options declare it, each meaning once with all its names.
+// The meanings of options' names in other programs, as the options declare them, each once with all its names.
 std::string other_meanings() {
   std::vector<OtherMeaning> all;
   for (const Option& option : declared_options()) {

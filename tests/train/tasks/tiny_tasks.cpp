@@ -145,7 +145,7 @@ void write_rows(const Path& file, int rows) {
 }  // namespace
 
 void write_tiny_labeled(const Path& directory) {
-  write_tiny_documents(directory);  // for the vocabulary
+  write_tiny_documents(directory);  // the text that the vocabulary is made of
   write_rows(directory / "train.tsv", 60);
   write_rows(directory / "dev.tsv", 15);
 }
@@ -201,7 +201,7 @@ void write_triplets(const Path& directory, const std::string& name, int triplets
 }  // namespace
 
 void write_tiny_triplets(const Path& directory) {
-  write_tiny_documents(directory);  // for the vocabulary
+  write_tiny_documents(directory);  // the text that the vocabulary is made of
   write_triplets(directory, "train", 60);
   write_triplets(directory, "dev", 20);
 }
