@@ -10,7 +10,7 @@ BUILD_QUIETLY = tools/scripts/quiet.sh "building in $(1)/" $(1)/build.log cmake 
 SOURCES = $(shell git ls-files '*.cpp' '*.h' '*.cu' '*.cuh')
 
 .DEFAULT_GOAL := build/gyre
-.PHONY: build/gyre build-all cuda build-cuda-emulation cuda-emulation cuda-mutations mutations aarch64 gpu-check clang bundle package help setup demo docs test check check-tools check-layers check-types check-format check-includes check-clang tidy format asan ubsan tsan fuzz clean
+.PHONY: build/gyre build-all cuda build-cuda-emulation cuda-emulation cuda-mutations mutations aarch64 gpu-check clang bundle package release help setup demo docs test check check-tools check-layers check-types check-format check-includes check-clang tidy format asan ubsan tsan fuzz clean
 
 build/gyre: ## build the program (the default)
 	@$(call CONFIGURE,$(BUILD),Release)
@@ -32,7 +32,7 @@ clang: ## build the program and its tests with Clang, in build-clang; installs C
 EMULATION = build-cuda-emulation
 # Under AddressSanitizer, GCC 12 warns without reason of uninitialized members of std::function.
 EMULATION_FLAGS = -DGYRE_CUDA_EMULATION=ON -DGYRE_SANITIZE=address -DCMAKE_CXX_FLAGS="-O1 -Wno-maybe-uninitialized"
-build-cuda-emulation:
+build-cuda-emulation: ## build the CUDA tests for an emulated GPU, without running them
 	@$(call CONFIGURE,$(EMULATION),None,$(EMULATION_FLAGS))
 	@$(call BUILD_QUIETLY,$(EMULATION),--target cuda_emulation)
 
@@ -44,6 +44,7 @@ cuda-emulation: build-cuda-emulation ## run the CUDA tests on an emulated GPU, w
 	@echo "emulated GPU: $(EMULATION_ORDER)"
 	@$(EMULATION_ORDER) tools/scripts/run_tests.sh $(EMULATION)
 
+# With BASE=COMMIT only the mutations whose files or tests changed since that commit.
 cuda-mutations: build-cuda-emulation ## check that these tests find mistakes that are put into the kernels
 	@tests/mutations/test.sh $(EMULATION)
 
@@ -74,6 +75,11 @@ package: ## build Debian packages of the program and the libraries, in build
 	@$(MAKE) --no-print-directory build/gyre
 	@cd $(BUILD) && cpack -G DEB
 
+release: ## make the files of a release in dist and try them; the container image needs root rights
+	@tools/scripts/setup.sh dpkg-dev file mmdebstrap xz-utils zip
+	@$(MAKE) --no-print-directory build/gyre
+	@tools/scripts/release.sh $(BUILD) dist
+
 help: ## this list
 	@awk -F':.*## ' '/^[a-z\/-]+:.*## /{printf "make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -85,12 +91,12 @@ demo: ## build, train, translate and score on the synthetic corpus; what to try 
 	@$(MAKE) --no-print-directory build/gyre
 	@tools/scripts/demo.sh $(BUILD)/gyre demo
 
-docs: ## the documentation as HTML, in build/docs, with the lessons of autodiff.md as figures to walk through
+docs: ## the documentation as HTML, in build/docs, with lessons to walk through, and the API of the headers
 	@tools/scripts/setup.sh cmark-gfm
 	@$(call CONFIGURE,$(BUILD),Release)
 	@$(call BUILD_QUIETLY,$(BUILD),--target doc_page)
 	@tools/scripts/docs.sh $(BUILD)/doc_page $(BUILD)/docs
-	@echo "$(BUILD)/docs/index.html, $(BUILD)/docs/autodiff.html"
+	@echo "$(BUILD)/docs/index.html, $(BUILD)/docs/autodiff.html, $(BUILD)/docs/api.html"
 
 # The packages of the loop are optional: without them the tests of pages are skipped.
 test: ## build and run all tests; list skipped parts with reasons; installs browsers where it can
@@ -149,7 +155,10 @@ $(CHECK_BUILD)/clang/compile_commands.json: $(PLAIN)/compile_commands.json
 	@sed -E -e 's|("command": ")([^ ]*ccache )?[^ ]+|\1clang++-19 \\"$(NO_DEALLOCATORS)\\" -idirafter $(GCC_HEADERS)|' -e 's/x86-64-v3/x86-64-v4/' \
 	  -e 's/ -Wno-restrict -Wno-stringop-overflow/ -Wno-deprecated-declarations/' $< > $@
 
-CLANG_SOURCES = $(sort $(filter core/%.cpp autograd/%.cpp models/%.cpp,$(SOURCES)) $(CHANGED_SOURCES))
+# With CLANG_SHARE=K/N, share K of N of the files of these libraries, and all changed files.
+CLANG_SHARE ?= 1/1
+CLANG_LIBRARIES = $(filter core/%.cpp autograd/%.cpp models/%.cpp,$(SOURCES))
+CLANG_SOURCES = $(sort $(shell printf '%s\n' $(CLANG_LIBRARIES) | split -n r/$(CLANG_SHARE)) $(CHANGED_SOURCES))
 check-clang: $(CHECK_BUILD)/clang/compile_commands.json ## core, autograd, models and changed files must parse with Clang
 	@tools/scripts/setup.sh clang-19
 	@if command -v clang++-19 > /dev/null; then \
@@ -182,10 +191,10 @@ tsan: ## run the tests under ThreadSanitizer
 
 FUZZ_SECONDS ?= 15
 fuzz: ## run libFuzzer on every file reader, FUZZ_SECONDS each; installs Clang
-	@tools/scripts/setup.sh clang libclang-rt-14-dev
-	@$(call CONFIGURE,build-fuzz,None,-DCMAKE_CXX_COMPILER=clang++ -DGYRE_FUZZ=ON)
+	@tools/scripts/setup.sh clang-19 libclang-rt-19-dev libomp-19-dev
+	@$(call CONFIGURE,build-fuzz,None,-DCMAKE_CXX_COMPILER=clang++-19 -DGYRE_FUZZ=ON)
 	@$(call BUILD_QUIETLY,build-fuzz)
 	@tools/scripts/fuzz.sh build-fuzz $(FUZZ_SECONDS)
 
 clean: ## remove builds, the demo and the reports
-	rm -rf build build-* demo gpu-check gyre-bundle.tar.*
+	rm -rf build build-* demo dist gpu-check gyre-bundle.tar.*

@@ -1,10 +1,12 @@
-// The differentiable ops. Each file in autograd/ops has the same order: formula, saved tensors, backward, forward.
-// Shapes are in row-major order; n is the number of rows (tokens), d the width. Every op checks the shapes of its
-// arguments and throws an Error that begins with the op's name.
+// The fused differentiable ops, which those of autograd/elementary.h complete. Each file in autograd/ops has the same
+// order: the definition in elementary ops, formula, saved tensors, backward, forward. Shapes are in row-major order; n
+// is the number of rows (tokens), d the width. Every op checks the shapes of its arguments and throws an Error that
+// begins with the op's name.
 #pragma once
 
 #include <cmath>
 
+#include "gyre/autograd/elementary.h"
 #include "gyre/autograd/tape.h"
 
 namespace gyre {
@@ -18,14 +20,8 @@ Var linear(const Var& x, const Var& w, const Var& bias, int64_t first, int64_t c
 // an empty Var.
 Var linear_activation(const Var& x, const Var& w, const Var& bias, Activation kind, double dropout = 0);
 
-// a + b; both have the same shape.
-Var add(const Var& a, const Var& b);
-// factor * x.
-Var scale(const Var& x, double factor);
-
 // Applies an activation function elementwise (formulas: core/kernels/arguments.h).
 Var activation(const Var& x, Activation kind);
-inline Var relu(const Var& x) { return activation(x, Activation::relu); }
 inline Var gelu(const Var& x) { return activation(x, Activation::gelu); }
 // (n,f) = act(gate) * value, the gated linear unit (Shazeer 2020), x(n, 2 * f) = [gate | value]. SwiGLU with silu,
 // GEGLU with gelu.
@@ -45,20 +41,15 @@ Var rms_norm(const Var& x, const Var& gamma, double epsilon = 1e-5);
 Var residual_layer_norm(const Var& residual, const Var& x, double rate, const Var& gamma, const Var& beta,
                         double epsilon = 1e-5);
 
-// (n,d) = factor * table(v,d)[ids]; ids: i32 (n).
+// (n,d) = factor * table(v,d)[ids], bf16 on a tape for bf16; ids: i32 (n).
 Var embedding(const Var& table, const Tensor& ids, double factor = 1);
-// (n,d) = table(v,d)[ids] in the dtype of the table, even if the tape's data is bf16. Position encodings use it to
-// build their tables.
-Var embedding_lookup(const Var& table, const Tensor& ids);
-// (n,d) = x(m,d)[rows]; rows: i32 (n), in any order, with repeats.
-inline Var gather_rows(const Var& x, const Tensor& rows) { return embedding(x, rows); }
 // (segments,d) = mean of the rows of each segment of x(n,d). Throws if a segment is empty.
 Var segment_mean(const Var& x, const Segments& segments);
 
 // Rotary position embedding (Su et al. 2021, eq. 34) as an argument of rope() and attention: the features of each head
 // are rotated by an angle that depends on the position of their row.
-struct RopeAngles {
-  RopeShape rotary;
+struct Rope {
+  RopeShape shape;
   Tensor angles;    // (positions, 2 * dims): row p for position p (Kernels::rotary_angles)
   Var frequencies;  // (dims/2); may be empty if no gradient is wanted
 
@@ -68,10 +59,10 @@ struct RopeAngles {
   void check(int64_t heads, int64_t width, const Tensor& positions, int64_t rows) const;
 };
 // The rotation with angles position * position_scale * frequencies(dims/2) for positions 0 .. positions - 1.
-RopeAngles make_rotation(const Var& frequencies, int64_t positions, const RopeShape& rotary);
+Rope make_rope(const Var& frequencies, int64_t positions, const RopeShape& shape);
 
 // x(n, heads * width) with each row rotated by its position, i32 (n).
-Var rope(const Var& x, const RopeAngles& rotation, const Tensor& positions);
+Var rope(const Var& x, const Rope& rotation, const Tensor& positions);
 
 // (n, heads) = factor * x(n, heads * width) . w(heads * width), head by head. The result has the dtype of w, a
 // parameter.
@@ -98,7 +89,7 @@ Var head_matmul(const Var& x, const Var& w, int heads);
 enum class FavorSide : uint8_t { queries, keys };
 Var favor_features(const Var& products, const Var& x, int heads, FavorSide side);
 
-// Relative-position terms of the scores and values of attention. AttentionPositionTerms in
+// Relative-position terms of the scores and values of attention. PositionTables in
 // core/kernels/arguments.h has shapes and formula. Every term may be empty; all have the parameters' dtype.
 struct PositionTerms {
   Var bias;
@@ -107,7 +98,7 @@ struct PositionTerms {
   int64_t zero_offset = 0;
   double scale = 0;  // factor on the scores; 0: 1/sqrt(head width)
 
-  AttentionPositionTerms values() const;
+  PositionTables tables() const;
   double score_scale(int64_t head_width) const { return scale > 0 ? scale : 1 / std::sqrt(double(head_width)); }
 };
 
@@ -117,7 +108,7 @@ struct AttentionOptions {
   bool causal = false;
   int64_t window = AttentionShape::kUnlimited;      // keys with |distance| <= window are visible
   double dropout = 0;                               // rate on the attention weights, in training mode
-  RopeAngles rotation = {};                         // rotation of queries and keys
+  Rope rotation = {};                               // rotation of queries and keys
   Tensor query_positions = {}, key_positions = {};  // positions of the rows, i32: for the rotation
   PositionTerms terms = {};
 };
@@ -150,6 +141,10 @@ AttentionParts attention_parts(const Tape& tape, int node, int segment);
 
 // The angles, from -pi to pi, by which a recorded node of rope() rotates: (rows, dims/2), f32 on the CPU.
 Tensor rope_angles(const Tape& tape, int node);
+// The angles of rows with these positions. angles: as in Rope.
+Tensor rope_angles(const Tensor& angles, const Tensor& positions, const RopeShape& shape);
+// Adds the shape of a rotation to the attributes of an op.
+void describe_rotation(OpMetadata& metadata, const RopeShape& shape);
 
 // A loss summed over rows, and the sums from which metrics are computed.
 struct LossResult {

@@ -53,7 +53,7 @@ Tape::Tape(Kernels& kernels, Options options)
     return;
   const Tensor values = options.parameters->values();
   rounded_ = Tensor::empty(values.shape(), DType::bf16, values.device());
-  kernels.round_to_bf16(rounded_, values);
+  kernels.convert(rounded_, values);
 }
 
 Tape::Scope::Scope(Tape& tape, std::string_view name) : tape_(tape), length_(tape.module_.size()) {
@@ -89,7 +89,7 @@ Var Tape::parameter(Parameter& p) {
   return {this, number, p.value};
 }
 
-Var Tape::record(std::unique_ptr<Op> op, Tensor value, std::initializer_list<Var> inputs) {
+Var Tape::record(std::unique_ptr<Op> op, Tensor value, const std::vector<Var>& inputs) {
   count_flops(op->flops());
   bool wanted = false;
   for (const Var& v : inputs) {
@@ -161,6 +161,11 @@ void Tape::backward(const Var& output, Tensor cotangent) {
   if (!cotangent) {
     require(output.value().size() == 1, "[backward] an output of shape ", output.shape(), " needs a cotangent");
     cotangent = Tensor::from<double>(output.shape(), std::vector<double>{1}).to(output.value().dtype());
+    const Op* const op = nodes_[size_t(output.node())].op.get();
+    if (op == nullptr || !op->reads_cotangent_on_cpu()) cotangent = cotangent.to(output.value().device());
+  } else {
+    require(cotangent.device() == output.value().device(), "[backward] the cotangent must be on the output's device ",
+            output.value().device(), ", got ", cotangent.device());
   }
   require(cotangent.shape() == output.shape(), "[backward] the cotangent must have the output's shape ", output.shape(),
           ", got ", cotangent.shape());
@@ -302,7 +307,8 @@ void Backward::set_gradient(int i, const Tensor& gradient) {
 }
 
 void Backward::forward_gradient(int i) {
-  if (const int number = input_node(i); number >= 0) tape_.accumulate(number, doutput(), true);
+  if (const int number = input_node(i); number >= 0)
+    tape_.accumulate(number, doutput().reshape(input(i).shape()), true);
 }
 
 // ---- Activation checkpointing --------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,6 +16,7 @@
 #include "gyre/autograd/recompute.h"
 #include "gyre/core/error.h"
 #include "gyre/core/kernels/arguments.h"
+#include "gyre/core/kernels/fused_op.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/tensor.h"
 
@@ -93,6 +93,9 @@ class Op {
   virtual void describe(OpMetadata& /*metadata*/) const {}
   // True if backward stores sparse gradients of its parameters (SparseGradient) instead of adding to the dense ones.
   virtual bool has_sparse_gradient() const { return false; }
+  // True for losses: backward takes the gradient of the output as a number, and copies it from a GPU if it is there.
+  // Tape::backward() then leaves its default cotangent on the CPU, so that no step waits for the copy.
+  virtual bool reads_cotangent_on_cpu() const { return false; }
 };
 
 // A handle to a value on a tape. An empty Var stands for an absent optional input.
@@ -156,6 +159,7 @@ class Tape {
   // recompute: the parts of a model that checkpoint() computes again in backward.
   // packed: for products of a tape that does not record, in its precision. int8 requires it; null: products pack their
   // weights themselves.
+  // composed: for tests. Every op runs its composed definition.
   struct Options {
     bool record = true;
     bool training = false;
@@ -165,6 +169,7 @@ class Tape {
     const Parameters* parameters = nullptr;
     Recompute recompute = Recompute::none;
     PackedWeights* packed = nullptr;
+    bool composed = false;
   };
   Tape(Kernels& kernels, Options options);
   Tape(const Tape&) = delete;
@@ -173,10 +178,15 @@ class Tape {
   Kernels& kernels() const { return kernels_; }
   bool training() const { return options_.training; }
   bool recording() const { return options_.record && checkpoint_inputs_ == nullptr; }
+  Precision precision() const { return options_.precision; }
   // Dtype of the data that an op computes from a parameter alone (embedding). Other ops use the dtype of their input.
   DType data_dtype(const Tensor& parameter) const {
-    return options_.precision == Precision::bf16 ? DType::bf16 : parameter.dtype();
+    const bool rounds = options_.precision == Precision::bf16 && parameter.dtype() == DType::f32;
+    return rounds ? DType::bf16 : parameter.dtype();
   }
+  // Called by ops: whether to run the kernels of this op. If not, the op runs its composed definition (GYRE_COMPOSED,
+  // Kernels::has).
+  bool fused(FusedOp op) const { return !options_.composed && !runs_composed(kernels_, op); }
 
   Var constant(Tensor value) { return {this, -1, std::move(value)}; }
   Var leaf(Tensor value);       // requires a gradient: read it with gradient(leaf) after backward
@@ -203,7 +213,7 @@ class Tape {
 
   // Called by ops: appends a node with this output value. Returns a constant, and keeps nothing, if the tape does not
   // record or no input requires a gradient. Absent inputs are empty. Throws if an input is from another tape.
-  Var record(std::unique_ptr<Op> op, Tensor value, std::initializer_list<Var> inputs);
+  Var record(std::unique_ptr<Op> op, Tensor value, const std::vector<Var>& inputs);
 
   // Returns compute(). If the options select `part`, the tape keeps nothing of it but the values from outside that it
   // uses: compute() is a copy of the function, which backward calls a second time, and records then. It must be a pure
@@ -218,8 +228,8 @@ class Tape {
   // rate < 1.
   DropoutMask next_dropout(std::string_view op, double rate);
 
-  // Computes d(output)/d(leaf) for every leaf, contracted with `cotangent`, which has the output's shape (default: 1,
-  // for a scalar output). Throws if it is called a second time, or if the output requires no gradient.
+  // Computes d(output)/d(leaf) for every leaf, contracted with `cotangent`, which has the output's shape and device
+  // (default: 1, for a scalar output). Throws if it is called a second time, or if the output requires no gradient.
   void backward(const Var& output, Tensor cotangent = {});
   // The gradient of a leaf() after backward; undefined if the output does not depend on it. Throws for a constant.
   const Tensor& gradient(const Var& leaf) const;
@@ -280,7 +290,8 @@ class Backward {
   const Tensor& output() const { return node_.value; }
   const Tensor& input(int i) const { return node_.input_values[size_t(i)]; }
   Tensor product_weight(const Tensor& weight, DType dtype) const { return tape_.product_weight(weight, dtype); }
-  // Gradient of data input i, to be overwritten (=). Undefined if the input requires no gradient.
+  // Gradient of input i, to be overwritten (=). Undefined if the input requires no gradient. The input may be a
+  // parameter: the result is then added to its gradient after the op's backward.
   Tensor dinput(int i);
   // The same as a sum, for kernels that can add: they compute to = before + (gradient of this use). `before`, from
   // other uses of the input, is undefined if there is none, and may be `to`.
@@ -299,7 +310,7 @@ class Backward {
   bool has_bias_gradient() const { return node_.has_bias_gradient; }
   // Gradient of parameter input i, to be added to (+=). Undefined if the input requires no gradient.
   Tensor dparameter(int i);
-  // Passes the gradient of the output to input i unchanged, without a copy.
+  // Passes the gradient of the output to input i, in the shape of the input, without a copy.
   void forward_gradient(int i);
   // Passes a gradient that forward computed to input i, without a copy. The op must not use it any more.
   void set_gradient(int i, const Tensor& gradient);

@@ -23,19 +23,8 @@ void with_floats(const Tensor& t, F&& f) {
 
 }  // namespace
 
-std::string_view to_string(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return "f32";
-    case DType::f64:
-      return "f64";
-    case DType::bf16:
-      return "bf16";
-    case DType::i32:
-      return "i32";
-  }
-  return "";
-}
+// Not inline, because a table that the CPU kernels used would have several definitions in the program.
+std::string_view to_string(DType dtype) { return enum_name(dtype); }
 
 size_t dtype_bytes(DType dtype) {
   switch (dtype) {

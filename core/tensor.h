@@ -12,14 +12,21 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "gyre/core/enum_names.h"
 #include "gyre/core/error.h"
 #include "gyre/core/float16.h"
 
 namespace gyre {
 
 enum class DType : uint8_t { f32, f64, bf16, i32 };
+
+template <>
+inline constexpr std::pair<DType, std::string_view> kEnumNames<DType>[] = {
+    {DType::f32, "f32"}, {DType::f64, "f64"}, {DType::bf16, "bf16"}, {DType::i32, "i32"}};
+
 std::string_view to_string(DType dtype);
 size_t dtype_bytes(DType dtype);
 

@@ -27,6 +27,12 @@ Segments repeated(const Segments& segments) {
   return Segments::from_lengths(lengths);
 }
 
+// The parameters have the dtype of the rotation.
+Rope rotation(Tape& tape, const PositionEncoding& encoding, int64_t positions, const Parameters& parameters) {
+  const auto lock = encoding.lock();
+  return encoding.rotation(tape, parameters.values().dtype(), positions);
+}
+
 }  // namespace
 
 // Parameters are registered in the order of their first use, so their gradients become final from last to first.
@@ -70,16 +76,12 @@ Var EncoderDecoder::embed(Tape& tape, Parameter& table, const PositionEncoding& 
   return dropout(encoding.add_to_embeddings(x, positions), config_.dropout);
 }
 
-RopeAngles EncoderDecoder::rotation(Tape& tape, const PositionEncoding& encoding, int64_t positions) const {
-  const auto lock = encoding.lock();
-  return encoding.rotation(tape, parameters_.values().dtype(), positions);
-}
-
 Var EncoderDecoder::encode(Tape& tape, const Tensor& source_ids, const Segments& source) const {
   require(source_ids.size() == source.tokens(), "[encoder] expected ", source.tokens(), " source ids, got ",
           source_ids.size());
   const Tape::Scope scope(tape, "encoder");
-  const RowPositions positions{segment_positions(source), rotation(tape, *encoder_positions_, source.longest()),
+  const RowPositions positions{segment_positions(source),
+                               rotation(tape, *encoder_positions_, source.longest(), parameters_),
                                encoder_positions_.get(), source.longest()};
   Var x = embed(tape, *source_table_, *encoder_positions_, positions.positions, source_ids);
   for (const EncoderLayer& layer : encoder_) x = layer(x, source, positions);
@@ -96,7 +98,7 @@ std::vector<AttentionMemory> EncoderDecoder::project_sources(const Var& encoded,
   Tape& tape = encoded.tape();
   const Tape::Scope scope(tape, "decoder");
   const RowPositions positions =
-      cross_positions({segment_positions(source), rotation(tape, *decoder_positions_, source.longest())});
+      cross_positions({segment_positions(source), rotation(tape, *decoder_positions_, source.longest(), parameters_)});
   std::vector<AttentionMemory> memories;
   for (const DecoderLayer& layer : decoder_) memories.push_back(layer.project_source(encoded, source, positions));
   return memories;
@@ -110,7 +112,7 @@ Var EncoderDecoder::decode(Tape& tape, const Var& encoded, const Segments& sourc
           target_inputs.size());
   const Tape::Scope scope(tape, "decoder");
   const int64_t longest = std::max(source.longest(), target.longest());
-  const RowPositions positions{segment_positions(target), rotation(tape, *decoder_positions_, longest),
+  const RowPositions positions{segment_positions(target), rotation(tape, *decoder_positions_, longest, parameters_),
                                decoder_positions_.get(), target.longest()};
   const RowPositions source_positions = cross_positions({segment_positions(source), positions.rotation});
   const DecoderRows rows{target, target, positions, cross_positions(positions)};
@@ -127,8 +129,8 @@ Var EncoderDecoder::decode_step(Tape& tape, const Tensor& ids, const Segments& b
   const Tape::Scope scope(tape, "decoder");
   const Segments single = Segments::from_lengths(std::vector<int32_t>(count, 1));
   const RowPositions positions{segment_positions(single, cache.length()),
-                               rotation(tape, *decoder_positions_, cache.length() + 1), decoder_positions_.get(),
-                               cache.length() + 1};
+                               rotation(tape, *decoder_positions_, cache.length() + 1, parameters_),
+                               decoder_positions_.get(), cache.length() + 1};
   const DecoderRows rows{single, by_sentence, positions, cross_positions(positions)};
   cache.begin_step();
   Var x = embed(tape, *target_table_, *decoder_positions_, positions.positions, ids);

@@ -74,7 +74,6 @@ class EncoderDecoder {
   void build_decoder();
   Var embed(Tape& tape, Parameter& table, const PositionEncoding& encoding, const Tensor& positions,
             const Tensor& ids) const;
-  RopeAngles rotation(Tape& tape, const PositionEncoding& encoding, int64_t positions) const;
   RowPositions cross_positions(const RowPositions& positions) const;
 
   EncoderDecoderConfig config_;

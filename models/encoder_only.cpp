@@ -46,7 +46,7 @@ Var EncoderStack::embed(Tape& tape, const Tensor& ids, const Tensor& token_types
 
 Var EncoderStack::encode(Tape& tape, const Tensor& ids, const Segments& segments, const Tensor& token_types) const {
   require(ids.size() == segments.tokens(), "[encoder] expected ", segments.tokens(), " ids, got ", ids.size());
-  const Tape::Scope scope(tape, "encoder");
+  const Tape::Scope scope(tape, causal_ ? "decoder" : "encoder");
   const RowPositions positions{segment_positions(segments),
                                positions_->rotation(tape, table_->value.dtype(), segments.longest()), positions_.get(),
                                segments.longest()};
@@ -60,7 +60,7 @@ Var EncoderStack::advance(Tape& tape, const Tensor& ids, const Segments& chunk, 
   require(ids.size() == chunk.tokens(), "[encoder] expected ", chunk.tokens(), " ids, got ", ids.size());
   require(cache.keys() == TokenCache::Keys::rotated || positions_->is_relative(),
           "[encoder] expected positions that are relative, or a cache of rotated keys");
-  const Tape::Scope scope(tape, "encoder");
+  const Tape::Scope scope(tape, causal_ ? "decoder" : "encoder");
   cache.begin_chunk(chunk);
   const RowPositions positions{cache.positions(), positions_->rotation(tape, table_->value.dtype(), cache.longest()),
                                positions_.get(), cache.rows().longest()};

@@ -6,12 +6,12 @@
 
 #include "gyre/core/error.h"
 
-// Returns the message of the gyre::Error that the call throws, or "no error".
-template <class Call>
+// Returns the message of the gyre::Error, or of the kind of error, that the call throws, or "no error".
+template <class Kind = gyre::Error, class Call>
 std::string error_of(const Call& call) {
   try {
     call();
-  } catch (const gyre::Error& error) {
+  } catch (const Kind& error) {
     return error.what();
   }
   return "no error";

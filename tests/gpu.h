@@ -1,4 +1,4 @@
-// Selects the GPU for tests.
+// Selects the GPU for tests, which may be emulated.
 #pragma once
 
 #include "gyre/core/hardware/cuda.h"
@@ -10,3 +10,6 @@ inline gyre::Kernels* test_gpu() {
   report_skipped("no GPU (CUDA: " + gyre::cuda_description() + ")");
   return nullptr;
 }
+
+// Whether this is the GPU of tests/cuda_emulation, on which tests leave out what they would do twice.
+inline bool is_emulated(const gyre::Kernels& gpu) { return gpu.name() == "cuda (emulated GPU)"; }

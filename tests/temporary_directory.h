@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
+#include <fstream>
 #include <string>
+#include <string_view>
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/file.h"
@@ -23,4 +25,16 @@ class TemporaryDirectory {
 
  private:
   gyre::Path path_;
+};
+
+// Writes a file without waiting for the disk, unlike write_file(). Removes an earlier file first, because some file
+// systems wait when a file is overwritten.
+inline void put_file(const gyre::Path& path, std::string_view content) {
+  std::filesystem::remove(path);
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+// The base of tests that write files: TEST_CASE_FIXTURE(InDirectory, ..).
+struct InDirectory {
+  TemporaryDirectory directory;
 };

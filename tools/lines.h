@@ -42,6 +42,7 @@ class InputLines {
   // number of the line, or skips the line.
   void reject(BadLine kind, const std::string& reason);
   bool is_skipped() const { return is_skipped_; }  // whether the line that was read last is skipped
+  void expect_json() { has_noted_json_ = true; }   // the lines are JSON, which is no text
   void crop() { ++report_.cropped; }               // counts a line that the caller crops
   // limit: of over-long lines, for the report: "1000 tokens".
   void set_limit(std::string limit) { report_.limit = std::move(limit); }

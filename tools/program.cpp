@@ -14,19 +14,20 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <typeinfo>
 
 #include "gyre/core/error.h"
 #include "gyre/core/hardware/blas.h"
 #include "gyre/core/hardware/cpu.h"
 #include "gyre/core/hardware/cuda.h"
+#include "gyre/core/kernels/fused_op.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/option_values.h"
 #include "gyre/core/version.h"
+#include "gyre/core/virtual_gpu/virtual_gpu.h"
 #include "gyre/train/parallel/communicator.h"
 #include "gyre/train/parallel/launcher.h"
 #include "tools/command_line/equivalents.h"
-#include "tools/command_line/given_names.h"
-#include "tools/help/command_help_text.h"
 
 namespace gyre {
 namespace {
@@ -68,6 +69,8 @@ std::string build_info() {
   fact("BLAS kernels", blas_kernels());
   if (const std::string advice = blas_advice(); !advice.empty()) fact("BLAS advice", advice);
   fact("CUDA", cuda_description());
+  fact("composed ops on the CPU", composed_ops(cpu_kernels()));
+  fact("composed ops on GPUs", composed_ops(virtual_kernels()));  // a real GPU lacks the same kernels
   fact("MPI", mpi_library());
   fact("CLI11", CLI11_VERSION);
   fact("spdlog", SPDLOG_VER_MAJOR, '.', SPDLOG_VER_MINOR, '.', SPDLOG_VER_PATCH);
@@ -114,6 +117,30 @@ std::vector<std::string> option_names(const CommandDescription& command) {
   return names;
 }
 
+bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_'; }
+
+// Replaces whole names only: --vocab is a part of --vocab-size.
+void replace_name(std::string& text, const std::string& name, const std::string& other) {
+  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
+    const size_t end = at + name.size();
+    const bool is_whole = (at == 0 || !is_of_name(text[at - 1])) && (end == text.size() || !is_of_name(text[end]));
+    if (is_whole) text.replace(at, name.size(), other);
+    at += is_whole ? other.size() : name.size();
+  }
+}
+
+// The message with the names by which options were given.
+std::string in_given_names(std::string message, const OptionTable& table) {
+  for (const OptionDescription& option : table.describe()) {
+    if (option.is_positional()) continue;
+    for (const std::string& name : option.names) {
+      const bool is_alias = name.starts_with("--") && name != option.name();
+      if (is_alias && table.given_as(name.substr(2))) replace_name(message, option.name(), name);
+    }
+  }
+  return message;
+}
+
 // Throws a UsageError in the first of several processes. The others wait for its message, because mpirun ends all
 // processes as soon as one has failed.
 bool is_only_process(const std::string& command) {
@@ -135,6 +162,74 @@ std::string required_options(const CommandDescription& command, const std::vecto
     options.push_back(option.name() + " " + (option.choices.size() == 1 ? option.choices.front() : option.unit));
   }
   return options.empty() ? "" : ": expected " + joined(options);
+}
+
+// ---- Help: the text of a command for --help and --help-all, from its option table -----------------------------------
+
+constexpr size_t kWidth = 100, kIndent = 30;
+
+// Formats `text` next to or below `head`, in lines of at most kWidth characters.
+std::string entry(const std::string& head, const std::string& text) {
+  std::string result = "  " + head;
+  size_t column = result.size();
+  if (column + 2 > kIndent) {
+    result += '\n';
+    column = 0;
+  }
+  result += std::string(kIndent - column, ' ');
+  column = kIndent;
+  std::istringstream words(text);
+  for (std::string word; words >> word; column += word.size()) {
+    if (column > kIndent && column + 1 + word.size() > kWidth) {
+      result += "\n" + std::string(kIndent, ' ');
+      column = kIndent;
+    } else if (column > kIndent) {
+      result += ' ';
+      ++column;
+    }
+    result += word;
+  }
+  return result + '\n';
+}
+
+std::string spellings(const OptionDescription& option, bool all) {
+  std::string names;
+  for (const std::string& name : option.names)
+    if (all || name == option.name()) names += (names.empty() ? "" : ", ") + name;
+  return option.unit.empty() || option.is_positional() ? names : names + " " + option.unit;
+}
+
+std::string help_text(const OptionDescription& option) {
+  std::string text = option.help;
+  if (option.required) text += " (required)";
+  if (!option.default_value.empty()) text += " [" + option.default_value + "]";
+  return text;
+}
+
+bool has_common(const CommandDescription& command) {
+  return std::any_of(command.options.begin(), command.options.end(), [](const auto& option) { return option.common; });
+}
+
+// all: lists every option with all its names. Otherwise lists only the options marked as common, if there are any, with
+// their first names.
+std::string command_help(const CommandDescription& command, bool all) {
+  all = all || !has_common(command);
+  std::string text = command.help + "\n\nUsage: gyre " + command.words + " [OPTIONS]\n", group;
+  size_t left_out = 0;
+  for (const OptionDescription& option : command.options) {
+    if (!all && !option.common && !option.required && !option.names.back().starts_with("--help")) {
+      ++left_out;
+      continue;
+    }
+    if (option.group != group) text += "\n" + option.group + ":\n";
+    group = option.group;
+    text += entry(spellings(option, all), help_text(option));
+  }
+  if (!command.subcommands.empty()) text += "\nSubcommands:\n";
+  for (const CommandDescription& sub : command.subcommands) text += entry(sub.last_word(), sub.help);
+  if (left_out > 0)
+    text += "\n" + std::to_string(left_out) + " more options and all aliases: gyre " + command.words + " --help-all\n";
+  return text;
 }
 
 }  // namespace
@@ -306,6 +401,17 @@ int Program::run(int argc, const char* const* argv) {
     return 0;
   }
   return run_selected(*app_);
+}
+
+int with_given_names(const OptionTable& table, const std::function<int()>& command) {
+  try {
+    return command();
+  } catch (const UsageError& error) {
+    throw UsageError(in_given_names(error.what(), table));
+  } catch (const Error& error) {
+    if (typeid(error) != typeid(Error)) throw;  // a new Error would lose the kind, such as that of a failed rank
+    throw Error(in_given_names(error.what(), table));
+  }
 }
 
 }  // namespace gyre

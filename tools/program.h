@@ -1,4 +1,4 @@
-// The command line of `gyre`: subcommands with their option tables, errors for unknown names, exit statuses.
+// The command line of `gyre`: subcommands with their option tables, help, errors for unknown names, exit statuses.
 // Exit status 0: success; 1: the command failed; 2: usage error.
 #pragma once
 
@@ -58,5 +58,9 @@ class Program {
   bool version_ = false, build_info_ = false;
   std::vector<Command> commands_;
 };
+
+// Runs `command`. Libraries know only the first name of an option: rethrows their Error with the names by which options
+// of the table were given, [--init-from] instead of [--pretrained-model].
+int with_given_names(const OptionTable& table, const std::function<int()>& command);
 
 }  // namespace gyre

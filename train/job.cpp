@@ -16,9 +16,11 @@
 #include "gyre/core/number_text.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/version.h"
+#include "gyre/data/tokenizer/tokenizer_config.h"
 #include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/fault_injector.h"
 #include "gyre/train/log/console.h"
+#include "gyre/train/machine_use.h"
 #include "gyre/train/optim/schedule.h"
 #include "gyre/train/optim/update_plan.h"
 #include "gyre/train/optim/update_rule.h"
@@ -88,36 +90,38 @@ void warn_of_long_warmup(const ScheduleOptions& schedule, uint64_t updates) {
 }
 
 // For the run, or for each sequence of stages with the same schedule.
-void warn_of_long_warmups(const OptimizerOptions& rates, const std::vector<RunStage>& stages, uint64_t updates) {
-  if (stages.empty()) return warn_of_long_warmup(rates.schedule, updates);
+void warn_of_long_warmups(const OptimizerOptions& optimizer, const std::vector<RunStage>& stages, uint64_t updates) {
+  if (stages.empty()) return warn_of_long_warmup(optimizer.schedule, updates);
   for (size_t first = 0, next = 0; first < stages.size(); first = next) {
-    const RateStage& stage = rates.rate_stages[first];
-    while (next < stages.size() && rates.rate_stages[next].origin == stage.origin) ++next;
+    const RateStage& stage = optimizer.rate_stages[first];
+    while (next < stages.size() && optimizer.rate_stages[next].origin == stage.origin) ++next;
     warn_of_long_warmup(stage.schedule, stages[next - 1].end() - stage.origin);
   }
 }
 
 // The options of the run with the values that they have in this job, and what else its results depend on.
-RunIdentity run_identity(const TrainOptions& options, const OptimizerOptions& rates, const JobContext& context,
+RunIdentity run_identity(const TrainOptions& options, const OptimizerOptions& optimizer, const JobContext& context,
                          const TaskParts& parts) {
   RunIdentity identity;
   const std::unique_ptr<TrainOptions> defaults = options.with_defaults();
   identity.add(OptionList::of(options), OptionList::of(*defaults));
-  identity.add(OptionList::of(rates), OptionList::of(defaults->optimizer));
-  identity.add(OptionList::of(rates.schedule), OptionList::of(defaults->optimizer.schedule));
+  identity.add(OptionList::of(optimizer), OptionList::of(defaults->optimizer));
+  identity.add(OptionList::of(optimizer.schedule), OptionList::of(defaults->optimizer.schedule));
   const Json config = parts.model->config();
   for (const auto& [key, value] : config.items()) {
     std::string name = key;
     std::ranges::replace(name, '_', '-');
-    identity.options.erase(name);  // config.json records it
+    identity.options.of_bits.erase(name);  // config.json records it
   }
-  identity.options["=training data"] = hexadecimal(parts.data->checksum());
-  identity.options["=vocabulary"] = hexadecimal(parts.vocabulary.vocabulary->fingerprint());
-  identity.options["precision"] = enum_name(context.precision);
-  identity.options["kernels"] = kernels_text(context.kernels, context.precision);
+  auto& [of_data, of_bits] = identity.options;
+  of_data["training data"] = hexadecimal(parts.data->checksum());
+  of_data["vocabulary"] = hexadecimal(parts.vocabulary.vocabulary->fingerprint());
+  of_bits["precision"] = enum_name(context.precision);
+  of_bits["kernels"] = kernels_text(context.kernels, context.precision);
   // In deterministic mode the result depends on the tree over the micro-batches, but not on the number of ranks.
-  identity.options[options.parallel.deterministic ? "=shards" : "shards"] = std::to_string(context.micro_batches);
-  for (const auto& [name, value] : parts.options) identity.options[name] = value;
+  (options.parallel.deterministic ? of_data : of_bits)[kMicroBatchesOption] = std::to_string(context.micro_batches);
+  for (const auto& [name, value] : parts.options.of_data) of_data[name] = value;
+  for (const auto& [name, value] : parts.options.of_bits) of_bits[name] = value;
   return identity;
 }
 
@@ -213,6 +217,7 @@ void write_run_files(const RunDirectory& run, const TrainOptions& options, const
   parts.vocabulary.vocabulary->save(vocabulary);
   if (options.start.overwrite) run.remove_other_vocabularies(vocabulary);
   if (!parts.task.is_null()) write_file(run.task(), json_text(parts.task, 2) + "\n");
+  if (!parts.chat_template.empty()) write_file(run.path() / kChatTemplateFile, parts.chat_template);
 }
 
 // A run cannot end before the updates that its checkpoint has.
@@ -304,17 +309,17 @@ std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& r
   TaskParts parts = make_parts(context);
   Parameters& parameters = parts.model->parameters();
   faults.set_parameters(parameters);
-  const OptimizerOptions rates =
+  const OptimizerOptions optimizer_options =
       resolve_optimizer(options.optimizer, options.stop.after, parts.data->batches(), context.precision);
   freeze(parameters, options.optimizer.frozen);
   GradientReducer reducer(ranks, context.kernels, parameters, reducer_options(options, context, parameters));
-  Optimizer optimizer(parameters, context.kernels, rates, &reducer);
+  Optimizer optimizer(parameters, context.kernels, optimizer_options, &reducer);
   const ThreadChoice choice = choose_threads(options.device.threads, ranks.cores());
   log_job(options.record.notes, choice.limit, options.batch, options.parallel.deterministic, context, parts);
   if (const std::string note = ranks.core_note(); !note.empty() && ranks.local_rank() == 0) spdlog::warn("{}", note);
 
   TrainState state = fresh_state(options, context);
-  const RunIdentity identity = run_identity(options, rates, context, parts);
+  const RunIdentity identity = run_identity(options, optimizer_options, context, parts);
   state.options = identity.options;
   TrainStep step(*parts.model, optimizer, reducer, context.kernels, ranks,
                  {.seed = options.seed,
@@ -335,12 +340,18 @@ std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& r
   }
   if (run != nullptr) write_run_files(*run, options, parts);
   new_run.done();
-  if (ranks.rank() == 0) warn_of_long_warmups(rates, parts.stages, planned_updates(options.stop.after, *parts.data));
+  if (ranks.rank() == 0)
+    warn_of_long_warmups(optimizer_options, parts.stages, planned_updates(options.stop.after, *parts.data));
+  const ProductsLimit limit = products_limit(context.kernels, context.precision, ranks);
+  spdlog::info("limit of matrix products: {}{}", limit.flops > 0 ? format_flops(limit.flops, 0) + ", " : "",
+               limit.source);
   Reporter reporter(run, options.log, options.stop, deciding_metric, state,
                     {.batches_per_epoch = parts.data->batches(),
                      .item = parts.data->item(),
                      .loss_name = parts.model->loss_name(),
-                     .stages = parts.stages});
+                     .stages = parts.stages,
+                     .limit = limit,
+                     .device = context.kernels.device()});
   Trainer trainer({options.stop, options.validation, options.checkpoint, options.log.every, parts.stages, run, ranks,
                    *parts.data, parameters, optimizer, step, validation.get(), reporter},
                   std::move(state));

@@ -9,14 +9,23 @@
 #include <vector>
 
 #include "gyre/core/io/json.h"
+#include "gyre/core/kernels/kernels.h"
 #include "gyre/data/tokenizer/vocabulary.h"
-#include "gyre/train/job_context.h"
 #include "gyre/train/options.h"
+#include "gyre/train/parallel/communicator.h"
 #include "gyre/train/resume.h"
 #include "gyre/train/step.h"
 #include "gyre/train/task.h"
 
 namespace gyre {
+
+// The communicator, device and precision of a rank.
+struct JobContext {
+  Communicator& ranks;
+  Kernels& kernels;
+  Precision precision;
+  int micro_batches;  // number per global batch, over all ranks
+};
 
 // A vocabulary and the file that it was read from.
 struct VocabularyFile {
@@ -32,6 +41,7 @@ struct TaskParts {
   RunOptions options;                    // what the task finds out about its options (RunIdentity)
   std::vector<RunStage> stages;          // stages in order, from update 0 to the end of the run; empty: none
   Json task;                             // content of task.json; null: no such file
+  std::string chat_template;             // content of chat_template.jinja; empty: no such file
   // Called if the options enable validation, after the weights have been initialized or restored.
   std::function<std::unique_ptr<Validation>()> make_validation;
 };

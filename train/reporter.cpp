@@ -15,7 +15,19 @@
 namespace gyre {
 namespace {
 
-double per_second(uint64_t tokens, double seconds) { return seconds > 0 ? double(tokens) / seconds : 0; }
+double per_second(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0; }
+
+double mebibytes(uint64_t bytes) { return double(bytes) / double(1 << 20); }
+
+// The fields of the metrics that are known, by name.
+Json machine_fields(const MachineProgress& machine) {
+  Json fields = Json::object();
+  if (machine.flops_per_second > 0) fields["tflops"] = machine.flops_per_second / 1e12;
+  if (machine.share > 0) fields["share"] = machine.share;
+  if (machine.memory > 0) fields["memory_mb"] = mebibytes(machine.memory);
+  if (machine.gpu > 0) fields["gpu_memory_mb"] = mebibytes(machine.gpu);
+  return fields;
+}
 
 std::string tensorboard_tag(const std::string& metric) { return "valid/" + metric; }
 
@@ -61,11 +73,13 @@ Reporter::Reporter(const RunDirectory* run, const LoggingOptions& log, const Sto
   const bool continues = std::filesystem::exists(run->metrics());
   metrics_.emplace(run->metrics());
   if (continues && !task_.stages.empty()) reported_stages_ = stages_of(run->metrics(), state.progress.updates);
-  append_entry(continues ? "resume" : "start", state,
-               {{"seed", state.seed},
-                {"ranks", state.ranks},
-                {"shards", state.micro_batches},
-                {"deterministic", state.deterministic}});
+  Json job{{"seed", state.seed},
+           {"ranks", state.ranks},
+           {"shards", state.micro_batches},
+           {"deterministic", state.deterministic}};
+  if (task_.limit.flops > 0) job["limit_tflops"] = task_.limit.flops / 1e12;
+  job["limit_source"] = task_.limit.source;
+  append_entry(continues ? "resume" : "start", state, job);
   events_.emplace(run->path());
   if (continues) events_->session_start(int64_t(state.progress.updates) + 1);
   // The lengths of finished stages may have changed since the last job.
@@ -99,7 +113,9 @@ void Reporter::updated(const TrainState& state, uint64_t epoch, const StepResult
   if (!writes_) return;
   tokens_ += tokens;
   seconds_ += seconds;
+  flops_ += result.flops;
   window_.epoch = epoch;
+  window_.flops += result.flops;
   window_.tokens += tokens;
   window_.seconds += seconds;
   window_.gradient_norm = result.update.gradient_norm;
@@ -107,14 +123,25 @@ void Reporter::updated(const TrainState& state, uint64_t epoch, const StepResult
   if (result.update.accepted) window_.sums.add(result.sums);
   if (line_) {
     line_->show(position(state.progress),
-                fmt::format("Ep. {} : Up. {} : {:.0f} tokens/s", epoch, state.progress.updates,
-                            per_second(window_.tokens, window_.seconds)));
+                fmt::format("Ep. {} : Up. {} : {:.0f} tokens/s{}", epoch, state.progress.updates,
+                            per_second(double(window_.tokens), window_.seconds),
+                            format_machine(machine_progress(window_.flops, window_.seconds))));
   }
+}
+
+// The FLOPs that were computed in these seconds, and the memory.
+MachineProgress Reporter::machine_progress(double flops, double seconds) const {
+  const double rate = per_second(flops, seconds), limit = task_.limit.flops;
+  return {
+      .flops_per_second = rate, .share = limit > 0 ? rate / limit : 0, .memory = memory_.process, .gpu = memory_.gpu};
 }
 
 void Reporter::progress(const TrainState& state, bool is_due) {
   if (!writes_) return;
-  if (is_due || pace_.due(clock_() - start_)) log_progress(state);
+  if (is_due || pace_.due(clock_() - start_)) {
+    memory_ = memory_use(task_.device);
+    log_progress(state);
+  }
   if (!is_due) return;
   write_metrics(state);
   window_ = {};
@@ -129,15 +156,16 @@ void Reporter::log_progress(const TrainState& state) {
                                 .count = int64_t(state.progress.sentences),
                                 .cost = tokens > 0 ? std::optional(window_.sums.loss / tokens) : std::nullopt,
                                 .seconds = window_.seconds,
-                                .tokens_per_second = per_second(window_.tokens, window_.seconds),
+                                .tokens_per_second = per_second(double(window_.tokens), window_.seconds),
                                 .gradient_norm = window_.gradient_norm,
                                 .learning_rate = window_.learning_rate,
+                                .machine = machine_progress(window_.flops, window_.seconds),
                                 .seconds_left = goal_.seconds_left(position(state.progress), elapsed)}));
 }
 
 void Reporter::write_metrics(const TrainState& state) {
   const LossSums& sums = window_.sums;
-  const double rate = per_second(window_.tokens, window_.seconds);
+  const double rate = per_second(double(window_.tokens), window_.seconds);
   const auto updates = int64_t(state.progress.updates);
   Json entry{{"epoch", window_.epoch}};
   if (sums.tokens > 0) {
@@ -150,10 +178,13 @@ void Reporter::write_metrics(const TrainState& state) {
                 {"gradient_norm", window_.gradient_norm},
                 {"tokens_per_second", rate},
                 {"target_tokens", state.progress.target_tokens}});
+  const Json machine = machine_fields(machine_progress(window_.flops, window_.seconds));
+  entry.update(machine);
   append_entry("train", state, entry);
   events_->scalar("train/learning_rate", window_.learning_rate, updates);
   events_->scalar("train/gradient_norm", window_.gradient_norm, updates);
   events_->scalar("train/tokens_per_second", rate, updates);
+  for (const auto& [name, value] : machine.items()) events_->scalar("train/" + name, value.get<double>(), updates);
   events_->flush();
 }
 
@@ -197,19 +228,21 @@ void Reporter::ended(const TrainState& state, const std::string& reason, const s
   clear_line();
   Json best = Json::object();
   for (const auto& [name, metric] : state.best) best[name] = metric.value;
-  const double rate = per_second(tokens_, seconds_);
+  const double rate = per_second(double(tokens_), seconds_);
+  const MachineProgress machine = machine_progress(flops_, seconds_);
   Json split = Json::array();
   for (const StepSeconds& s : ranks)
     split.push_back({{"compute", s.compute}, {"communication", s.communication}, {"data", s.data}});
-  append_entry("end", state,
-               {{"reason", reason},
-                {"tokens_per_second", rate},
-                {"source_tokens", state.progress.source_tokens},
-                {"target_tokens", state.progress.target_tokens},
-                {"rank_seconds", split},
-                {"best", best}});
-  spdlog::info("Ended after {}, {} ({}): {:.0f} tokens/s", counted(state.progress.updates, "update"),
-               format_duration(state.seconds), reason, rate);
+  Json entry{{"reason", reason},
+             {"tokens_per_second", rate},
+             {"source_tokens", state.progress.source_tokens},
+             {"target_tokens", state.progress.target_tokens},
+             {"rank_seconds", split},
+             {"best", best}};
+  entry.update(machine_fields(machine));
+  append_entry("end", state, entry);
+  spdlog::info("Ended after {}, {} ({}): {:.0f} tokens/s{}", counted(state.progress.updates, "update"),
+               format_duration(state.seconds), reason, rate, format_machine(machine));
   for (size_t rank = 0; rank < ranks.size(); ++rank) spdlog::info("time of rank {}: {}", rank, shares(ranks[rank]));
 }
 

@@ -17,6 +17,7 @@
 #include "gyre/train/checkpoint/run_directory.h"
 #include "gyre/train/log/console.h"
 #include "gyre/train/log/metrics_log.h"
+#include "gyre/train/machine_use.h"
 #include "gyre/train/options.h"
 #include "gyre/train/step.h"
 #include "gyre/train/task.h"
@@ -26,12 +27,14 @@ namespace gyre {
 class Reporter {
  public:
   using Clock = std::function<double()>;  // monotonic, in seconds
-  // Properties of the data and the model.
+  // Properties of the data, the model and the machine.
   struct Task {
     uint64_t batches_per_epoch = 1;
     std::string item;       // item of TrainingData
     std::string loss_name;  // loss name of TrainingModel
     std::vector<RunStage> stages{};
+    ProductsLimit limit{};
+    Device device{};
   };
   // `run`: the run directory on rank 0, nullptr on other ranks. `deciding_metric` selects the best checkpoint and stops
   // the run early; empty without validation.
@@ -58,11 +61,12 @@ class Reporter {
  private:
   struct Window {  // statistics since the last entry of the metrics
     LossSums sums;
-    double gradient_norm = 0, learning_rate = 0, seconds = 0;
+    double gradient_norm = 0, learning_rate = 0, seconds = 0, flops = 0;
     uint64_t tokens = 0, epoch = 1;
   };
   Goal goal(const StopOptions& stop, const TrainState& state) const;
   int64_t position(const Progress& progress) const;  // progress in the unit of the goal
+  MachineProgress machine_progress(double flops, double seconds) const;
   // Appends an entry with the common fields to metrics.jsonl.
   void append_entry(const std::string& event, const TrainState& state, const Json& values);
   void append_stage(const TrainState& state, size_t number);
@@ -87,7 +91,8 @@ class Reporter {
   ProgressPace pace_;
   Window window_;
   uint64_t tokens_ = 0;  // tokens of this job
-  double seconds_ = 0;
+  double seconds_ = 0, flops_ = 0;
+  MemoryUse memory_;  // at the last line of the log
 };
 
 }  // namespace gyre

@@ -16,7 +16,7 @@
 namespace gyre {
 namespace {
 
-constexpr std::string_view kStagePrefix = "stage from update ", kStageEnd = ", end";
+constexpr std::string_view kStagePrefix = "stage from update ", kStageEnd = ", end", kStageRates = ", schedule";
 
 // The number at the beginning of a text, 0 if there is none.
 uint64_t number_at(std::string_view text) {
@@ -25,8 +25,14 @@ uint64_t number_at(std::string_view text) {
   return number;
 }
 
+// The options that a change of this effect belongs to; nullptr if runs are not compared by it.
+OptionTexts* options_of(RunOptions& options, OnResume effect) {
+  if (effect == OnResume::other_data) return &options.of_data;
+  return effect == OnResume::other_bits ? &options.of_bits : nullptr;
+}
+
 // Removes the ends of stages that had not ended when the options were saved.
-void remove_open_ends(RunOptions& saved, RunOptions& now, uint64_t finished) {
+void remove_open_ends(OptionTexts& saved, OptionTexts& now, uint64_t finished) {
   const auto is_open = [&](const auto& option) {
     return option.first.ends_with(kStageEnd) && number_at(option.second) > finished;
   };
@@ -35,13 +41,34 @@ void remove_open_ends(RunOptions& saved, RunOptions& now, uint64_t finished) {
                 [&](const auto& option) { return option.first.ends_with(kStageEnd) && !saved.contains(option.first); });
 }
 
+// Whether a checkpoint of an earlier version cannot be compared by the option. Those lack two options, whatever their
+// values were, and have the learning rates of stages under another name, in other words.
+bool has_no_value_of(const std::string& name, const OptionTexts& saved) {
+  if (name.ends_with(", learning rate")) return true;
+  const bool is_new = name == "gradient-dtype" || name == "lr-warmup-start-rate" || name.ends_with(kStageRates);
+  return is_new && !saved.contains(name);
+}
+
+// With --deterministic, the number of micro-batches is among the options of the data, and otherwise among those of the
+// bits. Removes a number that only one of both runs has there, since nothing can be compared with it. Returns what a
+// run that changes --deterministic is told.
+std::string take_change_of_determinism(RunOptions& saved, RunOptions& now) {
+  const auto has_one = [](const OptionTexts& options) { return options.contains(kMicroBatchesOption); };
+  const bool was_given = has_one(saved.of_data), is_given = has_one(now.of_data);
+  if (has_one(saved.of_bits) != has_one(now.of_bits))
+    for (RunOptions* options : {&saved, &now}) options->of_bits.erase(kMicroBatchesOption);
+  if (was_given == is_given) return "";
+  for (RunOptions* options : {&saved, &now}) options->of_data.erase(kMicroBatchesOption);
+  return concat("--deterministic was ", was_given ? "" : "not ", "given before, and is ", is_given ? "now" : "not now");
+}
+
 // "seed 1 -> 2; ..." for the options whose values differ.
-std::string differences(const RunOptions& saved, const RunOptions& now, const RunOptions& defaults, bool essential) {
+std::string differences(const OptionTexts& saved, const OptionTexts& now, const OptionTexts& defaults) {
   std::set<std::string> names;
-  for (const RunOptions* options : {&saved, &now}) {
+  for (const OptionTexts* options : {&saved, &now}) {
     for (const auto& [name, value] : *options) names.insert(name);
   }
-  const auto find = [](const RunOptions& options, const std::string& name, const std::string& otherwise) {
+  const auto find = [](const OptionTexts& options, const std::string& name, const std::string& otherwise) {
     const auto found = options.find(name);
     const std::string& value = found == options.end() ? otherwise : found->second;
     return value.empty() ? std::string("(none)") : value;
@@ -49,17 +76,10 @@ std::string differences(const RunOptions& saved, const RunOptions& now, const Ru
   std::string text;
   for (const std::string& name : names) {
     const bool is_read = now.contains(name) || !defaults.contains(name);
-    if (name.starts_with('=') != essential || !is_read) continue;
+    if (!is_read || has_no_value_of(name, saved)) continue;
     const std::string before = find(saved, name, find(defaults, name, "(none)")), after = find(now, name, "(none)");
     if (before == after) continue;
-    if (name == "=shards" && saved.contains(name) != now.contains(name)) {
-      const bool was_given = saved.contains(name);
-      text += concat(text.empty() ? "" : "; ", "--deterministic was ", was_given ? "" : "not ", "given before, and is ",
-                     was_given ? "not now" : "now");
-      continue;
-    }
-    const std::string key = essential ? name.substr(1) : name;
-    text += concat(text.empty() ? "" : "; ", key == "shards" ? "micro-batches" : key, " ", before, " -> ", after);
+    text += concat(text.empty() ? "" : "; ", name, " ", before, " -> ", after);
   }
   return text;
 }
@@ -135,17 +155,13 @@ void restore_best(const RunDirectory* run, Communicator& ranks, const std::strin
 
 // A later list, such as the resolved schedule, replaces what an earlier one said, also that an option is read.
 void RunIdentity::add(const OptionList& values, const OptionList& default_values) {
-  const auto key_of = [](const OptionList::Entry& entry) {
-    return (entry.on_resume == OnResume::other_data ? "=" : "") + entry.option.name();
-  };
-  const auto is_recorded = [](const OptionList::Entry& entry) {
-    return entry.on_resume == OnResume::other_bits || entry.on_resume == OnResume::other_data;
-  };
-  for (const OptionList::Entry& entry : default_values.entries())
-    if (is_recorded(entry)) defaults[key_of(entry)] = entry.option.value.text();
-  for (const OptionList::Entry& entry : values.entries()) {
-    options.erase(key_of(entry));
-    if (is_recorded(entry) && entry.option.is_read()) options[key_of(entry)] = entry.option.value.text();
+  for (const auto& [option, on_resume, group] : default_values.entries())
+    if (OptionTexts* texts = options_of(defaults, on_resume)) (*texts)[option.name()] = option.value.text();
+  for (const auto& [option, on_resume, group] : values.entries()) {
+    OptionTexts* texts = options_of(options, on_resume);
+    if (texts == nullptr) continue;
+    texts->erase(option.name());
+    if (option.is_read()) (*texts)[option.name()] = option.value.text();
   }
 }
 
@@ -164,15 +180,16 @@ ConfigChanges config_changes(const Json& before, const Json& now) {
 
 std::string stage_option_name(uint64_t begin) { return concat(kStagePrefix, begin); }
 std::string stage_end_option_name(uint64_t begin) { return stage_option_name(begin) + std::string(kStageEnd); }
+std::string stage_rates_option_name(uint64_t begin) { return stage_option_name(begin) + std::string(kStageRates); }
 
 RunOptions without_later_stages(RunOptions options, uint64_t finished) {
-  std::erase_if(options, [&](const auto& option) {
-    std::string_view name = option.first;
-    if (name.starts_with('=')) name.remove_prefix(1);
-    if (!name.starts_with(kStagePrefix)) return false;
-    const uint64_t begin = number_at(name.substr(kStagePrefix.size()));
-    return begin > 0 && begin >= finished;
-  });
+  for (OptionTexts* texts : {&options.of_data, &options.of_bits})
+    std::erase_if(*texts, [&](const auto& option) {
+      const std::string_view name = option.first;
+      if (!name.starts_with(kStagePrefix)) return false;
+      const uint64_t begin = number_at(name.substr(kStagePrefix.size()));
+      return begin > 0 && begin >= finished;
+    });
   return options;
 }
 
@@ -180,9 +197,12 @@ RunChanges run_changes(const TrainState& saved, const RunIdentity& now) {
   const uint64_t finished = saved.progress.updates;
   RunOptions before = without_later_stages(saved.options, finished);
   RunOptions current = without_later_stages(now.options, finished);
-  remove_open_ends(before, current, finished);
-  return {.refused = differences(before, current, now.defaults, true),
-          .of_bits = differences(before, current, now.defaults, false)};
+  remove_open_ends(before.of_data, current.of_data, finished);
+  RunChanges changes{.refused = take_change_of_determinism(before, current), .of_bits = {}};
+  const std::string of_data = differences(before.of_data, current.of_data, now.defaults.of_data);
+  changes.refused += concat(changes.refused.empty() || of_data.empty() ? "" : "; ", of_data);
+  changes.of_bits = differences(before.of_bits, current.of_bits, now.defaults.of_bits);
+  return changes;
 }
 
 void require_same_run(const Path& checkpoint, const TrainState& saved, const RunIdentity& now) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 
 #include "gyre/core/io/json.h"
@@ -14,9 +13,9 @@
 
 namespace gyre {
 
-// The options and properties that influence the result of a run, as text by name. Those whose names begin with '=' must
-// not change, because they determine the order of the data. A change of the others only gives a warning.
-using RunOptions = std::map<std::string, std::string>;
+// The number of micro-batches of a global batch among the options of a run: with --deterministic among those of its
+// data.
+inline constexpr const char* kMicroBatchesOption = "micro-batches";
 
 // A run, to be compared with its checkpoint.
 struct RunIdentity {
@@ -39,6 +38,9 @@ std::string stage_option_name(uint64_t begin);
 // The name of the option that holds the last update of the stage that begins here. It must not change once the stage
 // has ended.
 std::string stage_end_option_name(uint64_t begin);
+
+// The name of the option with the schedule of the learning rates of the stage that begins here.
+std::string stage_rates_option_name(uint64_t begin);
 
 // Removes the options of stages that begin after the finished updates.
 RunOptions without_later_stages(RunOptions options, uint64_t finished);

@@ -167,7 +167,9 @@ StepResult TrainStep::finish() {
     read_totals(started);
     started.sums.exchange_losses(ranks_);
   }
-  return {started.sums.total(), started.skipped ? *started.skipped : optimizer_.finish_update()};
+  return {.sums = started.sums.total(),
+          .update = started.skipped ? *started.skipped : optimizer_.finish_update(),
+          .flops = started.sums.flops_of_all_ranks()};
 }
 
 StepResult TrainStep::run(uint64_t update, const std::function<const RankBatch&()>& take_batch, StepSeconds& seconds) {
@@ -187,17 +189,43 @@ Tape TrainStep::make_tape(uint64_t update, int micro_batch) {
            .recompute = options_.recompute}};
 }
 
+namespace {
+
+// Counts the FLOPs of backward: as many as those of forward for each factor of a product whose gradient is computed.
+// The factors are the first two inputs of an op; an absent one is part of the other, as in attention on packed
+// projections.
+class BackwardFlops final : public TapeObserver {
+ public:
+  void before_backward(const Tape& tape, int number) override {
+    const Node& node = tape.nodes()[size_t(number)];
+    const double flops = node.op->flops();
+    if (flops == 0) return;
+    const bool has_second = node.inputs.size() > 1 && node.input_values[1];
+    const bool first = node.inputs[0] >= 0, second = has_second ? node.inputs[1] >= 0 : first;
+    sum_ += flops * (int{first} + int{second});
+  }
+  double sum() const { return sum_; }
+
+ private:
+  double sum_ = 0;
+};
+
+}  // namespace
+
 void TrainStep::run_micro_batch(uint64_t update, int number, const MicroBatch& micro_batch, TapeObserver* observer,
                                 Started& started) {
   if (micro_batch.predictions == 0) return;  // fewer sentences than micro-batches
   ranks_.enter(Phase::forward, update + 1);
+  BackwardFlops backward_flops;
   Tape tape = make_tape(update, number);
   const LossResult result = micro_batch.loss(tape);
   started.sums.set_tokens(number, result.predictions);
   started.totals.emplace_back(number, HostCopy(result.totals));
   if (observer != nullptr) tape.add_observer(*observer);
+  tape.add_observer(backward_flops);
   ranks_.enter(Phase::backward, update + 1);
   tape.backward(result.loss);
+  started.sums.add_flops(tape.flops() + backward_flops.sum());
 }
 
 void TrainStep::read_totals(Started& started) const {

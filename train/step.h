@@ -42,6 +42,8 @@ class MicroBatchSums {
   void set_losses(int micro_batch, const CrossEntropySums& sums);
   void request_stop(StopRequest request);
   void report_failure() { flag(Flag::failed) = 1; }
+  // Adds FLOPs of this rank's micro-batches.
+  void add_flops(double flops) { flag(Flag::flops) += flops; }
   // The number of predictions of the global batch according to this rank's data.
   void set_predictions(uint64_t predictions) { flag(Flag::predictions) = double(predictions); }
 
@@ -55,10 +57,11 @@ class MicroBatchSums {
   StopRequest stop() const;
   bool failed() const { return flag(Flag::failed) > 0; }
   double predictions_of_all_ranks() const { return flag(Flag::predictions); }
+  double flops_of_all_ranks() const { return flag(Flag::flops); }
 
  private:
   static constexpr size_t kLosses = 3, kFields = 4;  // the fields of LossSums; the first three are the losses
-  enum class Flag : size_t { predictions, failed, stopped_by_signal, out_of_time, count };
+  enum class Flag : size_t { predictions, failed, stopped_by_signal, out_of_time, flops, count };
   double& at(size_t field, int micro_batch) { return values_[field * micro_batches_ + size_t(micro_batch)]; }
   double field(size_t f) const;
   double& flag(Flag f) { return values_[kFields * micro_batches_ + size_t(f)]; }
@@ -79,6 +82,9 @@ struct StepSeconds {
 struct StepResult {
   LossSums sums;
   UpdateInfo update;
+  // FLOPs of forward and backward on all ranks: of matrix products and attention (Op::flops), without recomputation and
+  // without the gradients of frozen weights.
+  double flops = 0;
 };
 
 // The parameters of a step other than the model and the data.

@@ -41,8 +41,6 @@ class Trainer {
   // Trains to the end set by the options, or until a signal or the time limit stops the run.
   void run();
 
-  const TrainState& state() const { return state_; }
-
  private:
   // An update that has been started. On a GPU its figures are needed, and read, one update later; or earlier, if they
   // are to be written.

@@ -17,6 +17,7 @@ std::vector<OpCase> op_cases() {
   op_rows::add_linear_attention(rows);
   op_rows::add_losses(rows);
   op_rows::add_composites(rows);
+  op_rows::add_elementary(rows);
   return rows;
 }
 

@@ -1,6 +1,6 @@
-// The table of all differentiable ops, with a row per op and variant: inputs of awkward sizes, the op itself, and its
-// reference, composed of basic ops. Unit tests, `gyre gradcheck` and tests of new kernels all use it. Add a row for
-// every new op.
+// The table of all differentiable ops, with a row per op and variant: inputs of awkward sizes, and the op. Unit tests,
+// which compare the op with its composed definition, `gyre gradcheck` and tests of new kernels all use it. Add a row
+// for every new op.
 #pragma once
 
 #include <string>
@@ -8,20 +8,17 @@
 #include <vector>
 
 #include "gyre/autograd/gradcheck/gradcheck.h"
-#include "gyre/autograd/reference.h"
 
 namespace gyre {
 
 struct OpCase {
-  using Reference = std::function<reference::Value(const std::vector<reference::Value>&)>;
   std::string name;                // op/variant: "rope/half-split"
-  std::vector<NamedInput> inputs;  // f64; in the reference, a vector is a matrix of one row
+  std::vector<NamedInput> inputs;  // f64
   std::vector<bool> parameters;    // whether an input is a parameter, which stays f32 when data is bf16
   TapeFunction op;
-  Reference reference;
 };
 
-// Options of every tape that runs a row: the references use the dropout masks that follow from this seed.
+// Options of every tape that runs a row: the same seed gives the fused op and its definition the same dropout masks.
 constexpr Tape::Options kOpCaseTape{.record = true, .training = true, .seed = 20240607};
 
 std::vector<OpCase> op_cases();

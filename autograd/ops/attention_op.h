@@ -11,29 +11,13 @@ namespace gyre {
 // The inputs that hold queries, keys and values: [q | k | v]; q and [k | v]; or q, k and v.
 enum class AttentionLayout : uint8_t { together, keys_with_values, apart };
 
-// Queries of d columns, and keys and values of kd columns each, in one to three tensors.
-struct AttentionProjections {
-  HeadColumns q, k, v;
-  AttentionProjections(AttentionLayout layout, const Tensor& x, const Tensor& memory, const Tensor& values, int64_t d,
-                       int64_t kd) {
-    q = {x};
-    k = layout == AttentionLayout::together ? HeadColumns{x, d} : HeadColumns{memory};
-    v = layout == AttentionLayout::together           ? HeadColumns{x, d + kd}
-        : layout == AttentionLayout::keys_with_values ? HeadColumns{memory, kd}
-                                                      : HeadColumns{values};
-  }
-};
-
 // Inputs: two of the layout, of which the second is empty if they are together; the rotation's frequencies; the
-// position terms, whose formula is at AttentionPositionTerms; the values of the layout `apart`.
+// position terms, whose formula is at PositionTables; the values of the layout `apart`.
 struct AttentionOp final : Op {
   AttentionLayout layout = AttentionLayout::together;
-  Tensor lse;  // saved: (heads, queries), the log-sum-exp of each row of S
-  Segments queries, keys;
-  AttentionShape shape;
-  AttentionRope rotation;
-  int64_t zero_offset = 0;  // offset of the position terms
-  int64_t d = 0;            // columns of the queries
+  Tensor lse;          // saved: (heads, queries), the log-sum-exp of each row of S
+  AttentionCall call;  // without the tensors of inputs, which the tape keeps
+  int64_t d = 0;       // columns of the queries
 
   std::string_view formula() const override;
   std::string_view name() const override { return "attention"; }
@@ -41,21 +25,21 @@ struct AttentionOp final : Op {
   void describe(OpMetadata& metadata) const override;
   void backward(Backward& b) override;
 
-  int64_t width() const { return d / shape.heads; }  // width of a head
+  int64_t width() const { return d / call.shape.heads; }  // width of a head
 
-  // input(i): tensor i in the order of the inputs.
-  template <class Input>
-  AttentionProjections projections(const Input& input) const {
-    return {layout,
-            input(0),
-            layout == AttentionLayout::together ? Tensor() : input(1),
-            layout == AttentionLayout::apart ? input(9) : Tensor(),
-            d,
-            d / shape.group()};
-  }
-  template <class Input>
-  AttentionPositionTerms terms_of(const Input& input) const {
-    return {input(3), input(4), input(5), input(6), input(7), input(8), zero_offset};
+  // The call, or gradients of one, with the tensors of the inputs. input(i), number i in their order, is called once
+  // for each. Keys and values have kd columns each.
+  template <class To, class Input>
+  To with_inputs(To to, const Input& input) const {
+    const int64_t kd = d / call.shape.group();
+    const Tensor x = input(0), memory = input(1), values = input(9);
+    to.q = {x};
+    to.k = layout == AttentionLayout::together ? HeadColumns{x, d} : HeadColumns{memory};
+    to.v = layout == AttentionLayout::together           ? HeadColumns{x, d + kd}
+           : layout == AttentionLayout::keys_with_values ? HeadColumns{memory, kd}
+                                                         : HeadColumns{values};
+    to.terms = {input(3), input(4), input(5), input(6), input(7), input(8), call.terms.zero_offset};
+    return to;
   }
 };
 

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "gyre/autograd/ops/attention_op.h"
-#include "gyre/autograd/ops/rotation_details.h"
 
 namespace gyre {
 namespace {
@@ -44,8 +43,8 @@ struct AttentionSegment {
         op(checked(tape.nodes().at(size_t(node)))),
         inputs(tape.nodes()[size_t(node)].input_values),
         number(segment) {
-    require(segment >= 0 && segment < op.queries.count(), "[attention inspection] expected a segment below ",
-            op.queries.count(), ", got ", segment);
+    require(segment >= 0 && segment < op.call.queries.count(), "[attention inspection] expected a segment below ",
+            op.call.queries.count(), ", got ", segment);
   }
   static const AttentionOp& checked(const Node& node) {
     const auto* op = dynamic_cast<const AttentionOp*>(node.op.get());
@@ -53,29 +52,24 @@ struct AttentionSegment {
     return *op;
   }
 
-  int64_t heads() const { return op.shape.heads; }
-  int64_t queries() const { return op.queries.length(number); }
-  int64_t keys() const { return op.keys.length(number); }
+  int64_t heads() const { return op.call.shape.heads; }
+  int64_t queries() const { return op.call.queries.length(number); }
+  int64_t keys() const { return op.call.keys.length(number); }
   // The distance of a key from a query.
   int64_t distance(int64_t i, int64_t j) const { return j - (i + keys() - queries()); }
   bool visible(int64_t i, int64_t j) const {
     const int64_t t = distance(i, j);
-    return std::abs(t) <= op.shape.window && (t <= 0 || !op.shape.causal);
+    return std::abs(t) <= op.call.shape.window && (t <= 0 || !op.call.shape.causal);
   }
-  AttentionProjections projections() const {
-    AttentionProjections all = op.projections([&](int i) { return inputs[size_t(i)]; });
-    all.q.rows = rows_of(all.q.rows, op.queries, number);
-    all.k.rows = rows_of(all.k.rows, op.keys, number);
-    all.v.rows = rows_of(all.v.rows, op.keys, number);
-    return all;
-  }
-  AttentionPositionTerms terms() const {
-    return op.terms_of([&](int i) { return inputs[size_t(i)]; });
-  }
-  AttentionRope rotation() const {
-    const AttentionRope& all = op.rotation;
-    return {all.rotary, all.angles, rows_of(all.query_positions, op.queries, number),
-            rows_of(all.key_positions, op.keys, number)};
+  // The call of this segment alone, without dropout.
+  AttentionCall call() const {
+    AttentionCall one = op.with_inputs(op.call, [&](int i) { return inputs[size_t(i)]; });
+    for (Tensor* rows : {&one.q.rows, &one.query_positions}) *rows = rows_of(*rows, op.call.queries, number);
+    for (Tensor* rows : {&one.k.rows, &one.v.rows, &one.key_positions}) *rows = rows_of(*rows, op.call.keys, number);
+    one.queries = Segments::from_lengths({int32_t(queries())});
+    one.keys = Segments::from_lengths({int32_t(keys())});
+    one.shape.dropout = {};
+    return one;
   }
   // The matrix (heads, queries, keys) of rule(head, query, key).
   template <class Rule>
@@ -98,14 +92,13 @@ Tensor own_columns(const HeadColumns& all, int64_t columns) {
   return own;
 }
 
-Tensor rotated(Kernels& kernels, const Tensor& x, const Tensor& positions, const AttentionRope& rotation, int64_t heads,
-               int64_t width) {
-  if (!rotation.angles) return x;
-  RopeShape rotary = rotation.rotary;
-  rotary.heads = int(heads);
+Tensor rotated(Kernels& kernels, const AttentionCall& call, const Tensor& x, const Tensor& positions, int heads) {
+  if (!call.angles) return x;
+  RopeShape rope = call.rope;
+  rope.heads = heads;
   const Tensor y = x.to(kernels.device()).clone();
-  const Tensor angles = rotation.angles.to_cpu().to(DType::f32).to(kernels.device());
-  kernels.rope({y}, {y}, positions, angles, rotary, width, false);
+  const Tensor angles = call.angles.to_cpu().to(DType::f32).to(kernels.device());
+  kernels.rope({y}, {y}, positions, angles, rope, x.cols() / heads, false);
   return y.to_cpu();
 }
 
@@ -118,13 +111,12 @@ double dot(const Tensor& a, int64_t first_a, const Tensor& b, int64_t first_b, i
 
 Tensor as_f32(const Tensor& t) { return t ? t.to_cpu().to(DType::f32) : t; }
 
-// See AttentionPositionTerms for the formula.
-Tensor position_scores_of(const AttentionSegment& s, const Tensor& q, const Tensor& k) {
-  const AttentionPositionTerms terms = s.terms();
+// See PositionTables for the formula.
+Tensor position_scores_of(const AttentionSegment& s, const PositionTables& terms, const Tensor& q, const Tensor& k) {
   if (!terms.bias && !terms.query_table && !terms.key_table && !terms.pos_queries) return {};
   const Tensor bias = as_f32(terms.bias), query_table = as_f32(terms.query_table), key_table = as_f32(terms.key_table),
                pos_q = as_f32(terms.pos_queries), pos_k = as_f32(terms.pos_keys);
-  const int64_t width = s.op.width(), group = s.op.shape.group();
+  const int64_t width = s.op.width(), group = s.op.call.shape.group();
   const auto table_row = [&](const Tensor& table, int64_t row, int64_t head) {
     return row * table.cols() + (table.cols() == width ? 0 : head * width);
   };
@@ -138,33 +130,34 @@ Tensor position_scores_of(const AttentionSegment& s, const Tensor& q, const Tens
       const int64_t own = pos_q.cols() / s.heads();
       products += dot(pos_q, position * pos_q.cols() + h * own, pos_k, j * pos_k.cols() + h * own, own);
     }
-    return s.op.shape.scale * products + (bias ? double(bias.data<float>()[row * s.heads() + h]) : 0.0);
+    return s.op.call.shape.scale * products + (bias ? double(bias.data<float>()[row * s.heads() + h]) : 0.0);
   });
 }
 
 Tensor scores_of(const AttentionSegment& s, const Tensor& q, const Tensor& k, const Tensor& position_scores) {
-  const int64_t width = s.op.width(), group = s.op.shape.group();
+  const int64_t width = s.op.width(), group = s.op.call.shape.group();
   return s.pairs([&](int64_t h, int64_t i, int64_t j) {
     if (!s.visible(i, j)) return -std::numeric_limits<double>::infinity();
     const double product = dot(q, i * q.cols() + h * width, k, j * k.cols() + h / group * width, width);
     const int64_t pair = (h * s.queries() + i) * s.keys() + j;
-    return s.op.shape.scale * product + (position_scores ? double(position_scores.data<float>()[pair]) : 0.0);
+    return s.op.call.shape.scale * product + (position_scores ? double(position_scores.data<float>()[pair]) : 0.0);
   });
 }
 
 // AttentionShape tells which element of the mask belongs to a weight.
 Tensor keep_of(const AttentionSegment& s) {
-  const AttentionOp& op = s.op;
-  if (op.shape.dropout.rate == 0) return {};
+  const AttentionCall& call = s.op.call;
+  if (call.shape.dropout.rate == 0) return {};
   constexpr int64_t kMultiple = 16;
-  const int64_t key_rows = op.keys.tokens(), padded = (op.queries.longest() + kMultiple - 1) / kMultiple * kMultiple;
+  const int64_t key_rows = call.keys.tokens();
+  const int64_t padded = (call.queries.longest() + kMultiple - 1) / kMultiple * kMultiple;
   Tensor ones = Tensor::empty({s.heads() * key_rows, padded});
   std::fill_n(ones.data<float>(), ones.size(), 1.0F);
   ones = ones.to(s.kernels.device());
-  s.kernels.dropout(ones, ones, {}, op.shape.dropout);
+  s.kernels.dropout(ones, ones, {}, call.shape.dropout);
   const Tensor factors = ones.to_cpu();
   return s.pairs([&](int64_t h, int64_t i, int64_t j) {
-    return factors.data<float>()[(h * key_rows + op.keys.begin(s.number) + j) * padded + i];
+    return factors.data<float>()[(h * key_rows + call.keys.begin(s.number) + j) * padded + i];
   });
 }
 
@@ -173,20 +166,15 @@ Tensor keep_of(const AttentionSegment& s) {
 // The output of attention is P if the values are the columns of the identity matrix.
 Tensor attention_weights(const Tape& tape, int node, int segment) {
   const AttentionSegment s(tape, node, segment);
-  const AttentionProjections in = s.projections();
-  AttentionPositionTerms terms = s.terms();
-  terms.value_table = {};
-  AttentionShape plain = s.op.shape;
-  plain.dropout = {};
-  const Segments one_q = Segments::from_lengths({int32_t(s.queries())}),
-                 one_k = Segments::from_lengths({int32_t(s.keys())});
+  AttentionCall call = s.call();
+  call.terms.value_table = {};
   const int64_t width = s.op.width();
   Tensor weights = Tensor::empty({s.heads(), s.queries(), s.keys()});
-  const Tensor out = Tensor::empty({s.queries(), s.op.d}, in.q.rows.dtype(), in.q.rows.device());
+  const Tensor out = Tensor::empty({s.queries(), s.op.d}, call.q.rows.dtype(), call.q.rows.device());
   for (int64_t first = 0; first < s.keys(); first += width) {
-    const Tensor columns = identity_columns(s.keys(), first, plain.key_heads(), width);
-    const Tensor v = columns.to(out.dtype()).to(out.device());
-    s.kernels.attention(out, {}, in.q, in.k, {v}, one_q, one_k, plain, s.rotation(), terms);
+    const Tensor columns = identity_columns(s.keys(), first, call.shape.key_heads(), width);
+    call.v = {columns.to(out.dtype()).to(out.device())};
+    s.kernels.attention(out, {}, call);
     store_columns(weights, out.to_cpu().to(DType::f32), first);
   }
   return weights;
@@ -194,20 +182,19 @@ Tensor attention_weights(const Tape& tape, int node, int segment) {
 
 AttentionParts attention_parts(const Tape& tape, int node, int segment) {
   const AttentionSegment s(tape, node, segment);
-  const AttentionProjections in = s.projections();
-  const AttentionRope rotation = s.rotation();
-  const int64_t width = s.op.width(), key_heads = s.op.shape.key_heads();
+  const AttentionCall call = s.call();
+  const int key_heads = call.shape.key_heads();
+  const int64_t key_columns = key_heads * s.op.width();
   AttentionParts parts;
-  parts.q = rotated(s.kernels, own_columns(in.q, s.op.d), rotation.query_positions, rotation, s.heads(), width);
-  parts.k =
-      rotated(s.kernels, own_columns(in.k, key_heads * width), rotation.key_positions, rotation, key_heads, width);
-  parts.v = own_columns(in.v, key_heads * width);
-  parts.position_scores = position_scores_of(s, parts.q, parts.k);
+  parts.q = rotated(s.kernels, call, own_columns(call.q, s.op.d), call.query_positions, call.shape.heads);
+  parts.k = rotated(s.kernels, call, own_columns(call.k, key_columns), call.key_positions, key_heads);
+  parts.v = own_columns(call.v, key_columns);
+  parts.position_scores = position_scores_of(s, call.terms, parts.q, parts.k);
   parts.scores = scores_of(s, parts.q, parts.k, parts.position_scores);
   parts.keep = keep_of(s);
-  if (!rotation.angles) return parts;
-  parts.query_angles = rotation_angles(rotation.angles, rotation.query_positions, rotation.rotary);
-  parts.key_angles = rotation_angles(rotation.angles, rotation.key_positions, rotation.rotary);
+  if (!call.angles) return parts;
+  parts.query_angles = rope_angles(call.angles, call.query_positions, call.rope);
+  parts.key_angles = rope_angles(call.angles, call.key_positions, call.rope);
   return parts;
 }
 

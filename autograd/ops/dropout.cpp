@@ -1,7 +1,18 @@
+#include <vector>
+
 #include "gyre/autograd/ops.h"
+#include "gyre/autograd/ops/composed.h"
 #include "gyre/autograd/ops/formula.h"
 
 namespace gyre {
+
+Var composed_dropout(const Var& x, const DropoutMask& mask) {
+  if (mask.rate == 0) return x;
+  std::vector<double> factors;
+  for (int64_t i = 0; i < x.value().size(); ++i) factors.push_back(dropout_factor(mask, i));
+  return x * constant_beside(x, x.shape(), factors);
+}
+
 namespace {
 
 // Dropout is linear in x, so dx is dropout of dy with the same mask. The mask is not saved: backward draws it again.
@@ -20,6 +31,10 @@ struct Dropout final : Op {
   }
   void backward(Backward& b) override { b.kernels().dropout(b.dinput(0), b.doutput(), {}, mask); }
 };
+
+Var composed_residual_dropout(const Var& residual, const Var& x, const DropoutMask& mask) {
+  return residual + composed_dropout(x, mask);
+}
 
 struct ResidualDropout final : Op {
   std::string_view formula() const override {
@@ -45,6 +60,7 @@ struct ResidualDropout final : Op {
 Var dropout(const Var& x, double rate) {
   const DropoutMask mask = x.tape().next_dropout("dropout", rate);
   if (mask.rate == 0) return x;
+  if (!x.tape().fused(FusedOp::dropout)) return stored(composed_dropout(widened(x), mask), x.value().dtype());
   auto op = std::make_unique<Dropout>();
   op->mask = mask;
   const Tensor y = x.value().like();
@@ -57,6 +73,8 @@ Var residual_dropout(const Var& residual, const Var& x, double rate) {
           x.shape());
   const DropoutMask mask = x.tape().next_dropout("residual_dropout", rate);
   if (mask.rate == 0) return add(residual, x);
+  if (!x.tape().fused(FusedOp::residual_dropout))
+    return stored(composed_residual_dropout(widened(residual), widened(x), mask), x.value().dtype());
   auto op = std::make_unique<ResidualDropout>();
   op->mask = mask;
   const Tensor y = x.value().like();

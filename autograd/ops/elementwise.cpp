@@ -1,37 +1,40 @@
-// Ops on each element: add, scale, activations, gated activations.
+// Activations and gated activations.
+#include <cmath>
+#include <numbers>
+
 #include "gyre/autograd/ops.h"
+#include "gyre/autograd/ops/composed.h"
 #include "gyre/autograd/ops/formula.h"
 
 namespace gyre {
+
+// relu() is the elementary function. tanh(), which is the fused op, is a sigmoid of twice the size.
+Var composed_activation(const Var& x, Activation kind) {
+  const auto at_least = [&](const Var& v, double bound) { return maximum(v, number_beside(v, bound)); };
+  const auto at_most = [&](const Var& v, double bound) { return -at_least(-v, -bound); };
+  const auto tanh_of = [](const Var& v) { return 2 * sigmoid(2 * v) - 1; };
+  switch (kind) {
+    case Activation::relu:
+      return relu(x);
+    case Activation::gelu:
+      return 0.5 * x * (1 + erf(x / std::numbers::sqrt2));
+    case Activation::tanh:
+      return tanh_of(x);
+    case Activation::silu:
+      return x * sigmoid(x);
+    case Activation::gelu_tanh:
+      return 0.5 * x * (1 + tanh_of(std::sqrt(2 / std::numbers::pi) * (x + kGeluTanhCubic * x * x * x)));
+    case Activation::elu_plus_one:
+      return at_least(x, 0) + exp(at_most(x, 0));
+    case Activation::relu_plus:
+      return relu(x) + kReluPlusOffset;
+    case Activation::bounded_exp:
+      return exp(at_most(x, kMaxExponent));
+  }
+  return x;
+}
+
 namespace {
-
-// The gradients of both inputs are dy itself, without a copy.
-struct Add final : Op {
-  std::string_view formula() const override {
-    return R"(
-      y = a + b
-        da = dy;  db = dy
-    )"_formula;
-  }
-  std::string_view name() const override { return "add"; }
-  void backward(Backward& b) override {
-    b.forward_gradient(0);
-    b.forward_gradient(1);
-  }
-};
-
-struct Scale final : Op {
-  std::string_view formula() const override {
-    return R"(
-      y = factor * x
-        dx = factor * dy
-    )"_formula;
-  }
-  double factor = 1;
-  std::string_view name() const override { return "scale"; }
-  void describe(OpMetadata& metadata) const override { metadata.attribute("factor", factor); }
-  void backward(Backward& b) override { b.kernels().scale(b.dinput(0), b.doutput(), factor); }
-};
 
 struct ActivationOp final : Op {
   std::string_view formula() const override {
@@ -60,6 +63,12 @@ struct ActivationOp final : Op {
   void backward(Backward& b) override { b.kernels().activation_backward(b.dinput(0), b.doutput(), b.input(0), kind); }
 };
 
+// x = [gate | value]
+Var composed_gated_activation(const Var& x, Activation kind) {
+  const int64_t f = x.shape()[1] / 2;
+  return composed_activation(slice(x, 1, 0, f), kind) * slice(x, 1, f, f);
+}
+
 struct GatedActivation final : Op {
   std::string_view formula() const override {
     return R"(
@@ -77,22 +86,8 @@ struct GatedActivation final : Op {
 
 }  // namespace
 
-Var add(const Var& a, const Var& b) {
-  require(a.shape() == b.shape(), "[add] shapes must be equal, got ", a.shape(), " and ", b.shape());
-  const Tensor y = a.value().like();
-  a.kernels().add(y, a.value(), b.value());
-  return a.tape().record(std::make_unique<Add>(), y, {a, b});
-}
-
-Var scale(const Var& x, double factor) {
-  auto op = std::make_unique<Scale>();
-  op->factor = factor;
-  const Tensor y = x.value().like();
-  x.kernels().scale(y, x.value(), factor);
-  return x.tape().record(std::move(op), y, {x});
-}
-
 Var activation(const Var& x, Activation kind) {
+  if (!x.tape().fused(FusedOp::activation)) return stored(composed_activation(widened(x), kind), x.value().dtype());
   auto op = std::make_unique<ActivationOp>();
   op->kind = kind;
   const Tensor y = x.value().like();
@@ -100,8 +95,12 @@ Var activation(const Var& x, Activation kind) {
   return x.tape().record(std::move(op), y, {x});
 }
 
+Var tanh(const Var& x) { return activation(x, Activation::tanh); }
+
 Var gated_activation(const Var& x, Activation kind) {
   require(x.shape().rank() == 2 && x.shape()[1] % 2 == 0, "[gated_activation] expected x(n, 2 * f), got ", x.shape());
+  if (!x.tape().fused(FusedOp::gated_activation))
+    return stored(composed_gated_activation(widened(x), kind), x.value().dtype());
   auto op = std::make_unique<GatedActivation>();
   op->kind = kind;
   const Tensor y = Tensor::empty({x.shape()[0], x.shape()[1] / 2}, x.value().dtype(), x.value().device());

@@ -1,8 +1,16 @@
 #include "gyre/autograd/ops.h"
+#include "gyre/autograd/ops/composed.h"
 #include "gyre/autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
+
+Var composed_layer_norm(const Var& x, const Var& gamma, const Var& beta, double epsilon) {
+  const Var centered = x - mean(x, 1);
+  const Var variance = mean(centered * centered, 1);
+  const Var y = gamma * centered / sqrt(variance + epsilon);
+  return beta ? y + beta : y;
+}
 
 struct LayerNorm final : Op {
   std::string_view formula() const override {
@@ -34,6 +42,8 @@ Var layer_norm(const Var& x, const Var& gamma, const Var& beta, double epsilon) 
   if (gamma.shape() != last || (beta && beta.shape() != last))
     throw Error("[layer_norm] gamma and beta must be ", last, ", got ", gamma.shape(), " and ",
                 beta ? to_string(beta.shape()) : "none");
+  if (!x.tape().fused(FusedOp::layer_norm))
+    return stored(composed_layer_norm(widened(x), gamma, beta, epsilon), x.value().dtype());
   auto op = std::make_unique<LayerNorm>();
   op->epsilon = epsilon;
   const Tensor y = x.value().like();
@@ -44,6 +54,12 @@ Var layer_norm(const Var& x, const Var& gamma, const Var& beta, double epsilon) 
 }
 
 namespace {
+
+Var composed_rms_norm(const Var& x, const Var& gamma, double epsilon) {
+  const int64_t width = gamma.shape()[0];
+  const Var groups = reshape(x, {x.value().size() / width, width});
+  return reshape(gamma * groups / sqrt(mean(groups * groups, 1) + epsilon), x.shape());
+}
 
 struct RmsNorm final : Op {
   std::string_view formula() const override {
@@ -76,6 +92,8 @@ Var rms_norm(const Var& x, const Var& gamma, double epsilon) {
   const int64_t last = x.shape()[-1], width = gamma.value().size();
   require(gamma.shape().rank() == 1 && width > 0 && last % width == 0, "[rms_norm] the size of gamma must divide the ",
           last, " columns, got ", gamma.shape());
+  if (!x.tape().fused(FusedOp::rms_norm))
+    return stored(composed_rms_norm(widened(x), gamma, epsilon), x.value().dtype());
   auto op = std::make_unique<RmsNorm>();
   op->epsilon = epsilon;
   op->width = width;
@@ -86,6 +104,12 @@ Var rms_norm(const Var& x, const Var& gamma, double epsilon) {
 }
 
 namespace {
+
+Var composed_residual_layer_norm(const Var& residual, const Var& x, const DropoutMask& mask, const Var& gamma,
+                                 const Var& beta, double epsilon) {
+  const Var sum = as_stored(residual + composed_dropout(x, mask));
+  return composed_layer_norm(sum, gamma, beta, epsilon);
+}
 
 struct ResidualLayerNorm final : Op {
   std::string_view formula() const override {
@@ -124,8 +148,12 @@ Var residual_layer_norm(const Var& residual, const Var& x, double rate, const Va
   const Shape last{x.shape()[-1]};
   require(gamma.shape() == last && beta.shape() == last, "[residual_layer_norm] gamma and beta must be ", last,
           ", got ", gamma.shape(), " and ", beta.shape());
+  const DropoutMask mask = x.tape().next_dropout("residual_layer_norm", rate);
+  if (!x.tape().fused(FusedOp::residual_layer_norm))
+    return stored(composed_residual_layer_norm(widened(residual), widened(x), mask, gamma, beta, epsilon),
+                  x.value().dtype());
   auto op = std::make_unique<ResidualLayerNorm>();
-  op->mask = x.tape().next_dropout("residual_layer_norm", rate);
+  op->mask = mask;
   op->epsilon = epsilon;
   const Tensor y = x.value().like();
   if (x.tape().recording()) op->sum = y.like();

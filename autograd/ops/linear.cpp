@@ -1,7 +1,15 @@
 #include "gyre/autograd/ops.h"
+#include "gyre/autograd/ops/composed.h"
 #include "gyre/autograd/ops/formula.h"
 
 namespace gyre {
+
+Var composed_linear(const Var& x, const Var& w, const Var& bias) {
+  const Var rounded = as_stored(w, Stored::value);
+  const Var products = as_stored(matmul(cast(x, w.value().dtype()), rounded, false, true), Stored::gradient);
+  return bias ? products + bias : products;
+}
+
 namespace {
 
 struct Linear final : Op {
@@ -40,6 +48,10 @@ Var linear(const Var& x, const Var& w, const Var& bias, int64_t first, int64_t c
           bias.shape());
   require(first >= 0 && count >= 0 && first + count <= w.shape()[0], "[linear] expected a range within the ",
           w.shape()[0], " rows of w, got ", first, " to ", first + count - 1);
+  if (!x.tape().fused(FusedOp::linear)) {
+    const Var of_rows = bias ? slice(reshape(bias, {1, bias.shape()[0]}), 1, first, count) : bias;
+    return stored(composed_linear(x, slice(w, 0, first, count), of_rows), x.value().dtype());
+  }
   auto op = std::make_unique<Linear>();
   op->first = first;
   op->count = count;
@@ -51,6 +63,11 @@ Var linear(const Var& x, const Var& w, const Var& bias, int64_t first, int64_t c
 }
 
 namespace {
+
+Var composed_linear_activation(const Var& x, const Var& w, const Var& bias, Activation kind, const DropoutMask& mask) {
+  const Var pre = as_stored(composed_linear(x, w, bias), Stored::gradient);
+  return composed_dropout(composed_activation(pre, kind), mask);
+}
 
 // The name of the op; empty for activations that no feed-forward block or head may have.
 std::string_view name_with(Activation kind) {
@@ -105,9 +122,12 @@ Var linear_activation(const Var& x, const Var& w, const Var& bias, Activation ki
   require(!bias || bias.shape() == Shape{w.shape()[0]}, "[linear_activation] the bias must be (", w.shape()[0],
           "), got ", bias.shape());
   require(!name_with(kind).empty(), "[linear_activation] expected relu, gelu, tanh, silu or gelu_tanh, got ", kind);
+  const DropoutMask mask = x.tape().next_dropout("linear_activation", rate);
+  if (!x.tape().fused(FusedOp::linear_activation))
+    return stored(composed_linear_activation(x, w, bias, kind, mask), x.value().dtype());
   auto op = std::make_unique<LinearActivation>();
   op->kind = kind;
-  op->mask = x.tape().next_dropout("linear_activation", rate);
+  op->mask = mask;
   op->multiply_adds = double(x.value().size()) * double(w.shape()[0]);
   const Tensor y = Tensor::empty({x.shape()[0], w.shape()[0]}, x.value().dtype(), x.value().device());
   if (kind != Activation::relu && x.tape().recording()) op->pre = y.like();

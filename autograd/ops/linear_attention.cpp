@@ -1,14 +1,23 @@
 // Ops of linear attention: products and normalization per head, feature maps, and the scan.
 #include <cmath>
+#include <vector>
 
 #include "gyre/autograd/ops.h"
+#include "gyre/autograd/ops/composed.h"
 #include "gyre/autograd/ops/formula.h"
 
 namespace gyre {
 
+// x(n, heads * width) as (n * heads, width): every head of every row is a row of its own.
+static Var by_head(const Var& x, int64_t heads) { return reshape(x, {x.shape()[0] * heads, x.shape()[1] / heads}); }
+
 // ---- Dot product of each head's features with a learned vector per head --------------------------------------------
 
 namespace {
+
+Var composed_head_dot(const Var& x, const Var& w, int heads, double factor) {
+  return reshape(factor * sum(by_head(x * w, heads), 1), {x.shape()[0], heads});
+}
 
 struct HeadDot final : Op {
   std::string_view formula() const override {
@@ -30,6 +39,7 @@ struct HeadDot final : Op {
 Var head_dot(const Var& x, const Var& w, int heads, double factor) {
   require(x.shape().rank() == 2 && w.shape() == Shape{x.shape()[1]} && heads > 0 && w.shape()[0] % heads == 0,
           "[head_dot] expected x(n,d) and w(d) of ", heads, " heads, got ", x.shape(), " and ", w.shape());
+  if (!x.tape().fused(FusedOp::head_dot)) return composed_head_dot(widened(x), w, heads, factor);
   auto op = std::make_unique<HeadDot>();
   op->factor = factor;
   const Tensor y = Tensor::empty({x.shape()[0], heads}, w.value().dtype(), x.value().device());
@@ -38,6 +48,10 @@ Var head_dot(const Var& x, const Var& w, int heads, double factor) {
 }
 
 namespace {
+
+Var composed_head_matmul(const Var& x, const Var& w, int heads) {
+  return reshape(composed_linear(by_head(x, heads), w, {}), {x.shape()[0], heads * w.shape()[0]});
+}
 
 // linear() without a bias on x reshaped to (n * heads, width).
 struct HeadMatmul final : Op {
@@ -66,6 +80,7 @@ Var head_matmul(const Var& x, const Var& w, int heads) {
           "[head_matmul] expected x(n, heads * width) of ", heads, " heads and w(features, width), got ", x.shape(),
           " and ", w.shape());
   const int64_t n = x.shape()[0], features = w.shape()[0], width = w.shape()[1];
+  if (!x.tape().fused(FusedOp::head_matmul)) return composed_head_matmul(x, w, heads);
   auto op = std::make_unique<HeadMatmul>();
   op->multiply_adds = double(x.value().size()) * double(features);
   const Tensor y = Tensor::empty({n, heads * features}, w.value().dtype(), x.value().device());
@@ -75,6 +90,8 @@ Var head_matmul(const Var& x, const Var& w, int heads) {
 }
 
 namespace {
+
+Var composed_head_softmax(const Var& x, int heads) { return reshape(softmax(by_head(x, heads)), x.shape()); }
 
 struct HeadSoftmax final : Op {
   std::string_view formula() const override {
@@ -96,6 +113,8 @@ struct HeadSoftmax final : Op {
 Var head_softmax(const Var& x, int heads) {
   require(x.shape().rank() == 2 && heads > 0 && x.shape()[1] % heads == 0,
           "[head_softmax] expected x(n, heads * width) of ", heads, " heads, got ", x.shape());
+  if (!x.tape().fused(FusedOp::head_softmax))
+    return stored(composed_head_softmax(widened(x), heads), x.value().dtype());
   auto op = std::make_unique<HeadSoftmax>();
   op->heads = heads;
   const Tensor y = x.value().like();
@@ -106,6 +125,14 @@ Var head_softmax(const Var& x, int heads) {
 // ---- FAVOR+ random features (Choromanski et al. 2021): p is the product of x with random vectors -------------------
 
 namespace {
+
+Var composed_favor_features(const Var& p, const Var& x, int heads, FavorSide side) {
+  const Var products = by_head(p, heads), rows = by_head(x, heads);
+  const double factor = std::pow(double(rows.shape()[1]), -0.25), features = double(products.shape()[1]);
+  const Var shift = side == FavorSide::queries ? max(factor * products, 1) : factor * factor / 2 * sum(rows * rows, 1);
+  const Var exponentials = composed_activation(factor * products - shift, Activation::bounded_exp);
+  return reshape((exponentials + kFavorEpsilon) / std::sqrt(features), p.shape());
+}
 
 // Inputs: p; for keys also x.
 struct FavorFeatures final : Op {
@@ -140,6 +167,8 @@ Var favor_features(const Var& p, const Var& x, int heads, FavorSide side) {
               p.shape()[1] % heads == 0 && x.shape()[1] % heads == 0,
           "[favor_features] expected products(n, heads * features) and x(n, heads * width) of ", heads, " heads, got ",
           p.shape(), " and ", x.shape());
+  if (!p.tape().fused(FusedOp::favor_features))
+    return stored(composed_favor_features(p, widened(x), heads, side), x.value().dtype());
   auto op = std::make_unique<FavorFeatures>();
   op->heads = heads;
   op->factor = std::pow(double(x.shape()[1]) / heads, -0.25);
@@ -153,6 +182,11 @@ Var favor_features(const Var& p, const Var& x, int heads, FavorSide side) {
 // ---- Division of each head's features by one number per head: the normalization of linear attention ----------------
 
 namespace {
+
+Var composed_head_divide(const Var& a, const Var& b, double epsilon) {
+  const int64_t heads = b.shape()[1];
+  return reshape(by_head(a, heads) / by_head(b + epsilon, heads), a.shape());
+}
 
 struct HeadDivide final : Op {
   std::string_view formula() const override {
@@ -175,6 +209,8 @@ Var head_divide(const Var& a, const Var& b, double epsilon) {
   require(a.shape().rank() == 2 && b.shape().rank() == 2 && a.shape()[0] == b.shape()[0] && b.shape()[1] > 0 &&
               a.shape()[1] % b.shape()[1] == 0,
           "[head_divide] expected a(n, heads * width) and b(n, heads), got ", a.shape(), " and ", b.shape());
+  if (!a.tape().fused(FusedOp::head_divide))
+    return stored(composed_head_divide(widened(a), b, epsilon), a.value().dtype());
   auto op = std::make_unique<HeadDivide>();
   op->epsilon = epsilon;
   const Tensor y = a.value().like();
@@ -183,6 +219,33 @@ Var head_divide(const Var& a, const Var& b, double epsilon) {
 }
 
 namespace {
+
+// The quadratic form, which multiplies every query with every key. An empty v stands for ones.
+Var composed_linear_attention_scan(const Var& q, const Var& k, const Var& v, const Segments& segments, int heads,
+                                   ScanDirection direction) {
+  std::vector<Var> outputs;
+  for (int s = 0; s < segments.count(); ++s) {
+    const int64_t n = segments.length(s);
+    if (n == 0) continue;
+    const auto head_of = [&](const Var& x, int head) {
+      const int64_t width = x.shape()[1] / heads;
+      return slice(slice(x, 0, segments.begin(s), n), 1, head * width, width);
+    };
+    std::vector<double> selected;
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t j = 0; j < n; ++j)
+        selected.push_back(direction == ScanDirection::all || (direction == ScanDirection::before ? j <= i : j >= i));
+    const Var mask = constant_beside(q, {n, n}, selected);
+    std::vector<Var> of_heads;
+    for (int head = 0; head < heads; ++head) {
+      const Var weights = matmul(head_of(q, head), head_of(k, head), false, true) * mask;
+      of_heads.push_back(v ? matmul(weights, head_of(v, head)) : sum(weights, 1));
+    }
+    outputs.push_back(concat(of_heads, 1));
+  }
+  if (outputs.empty()) return v ? v : slice(q, 1, 0, heads);  // there are no rows
+  return concat(outputs, 0);
+}
 
 // The gradients are sums of the same form, with the roles of q, k, v and dout exchanged.
 struct LinearAttentionScan final : Op {
@@ -234,6 +297,11 @@ Var linear_attention_scan(const Var& q, const Var& k, const Var& v, const Segmen
   require(segments.tokens() == q.shape()[0], "[linear_attention_scan] the segments cover ", segments.tokens(),
           " rows, got ", q.shape()[0]);
   const int64_t columns = v ? v.shape()[1] : heads;
+  if (!q.tape().fused(FusedOp::linear_attention_scan)) {
+    const Var out =
+        composed_linear_attention_scan(widened(q), widened(k), v ? widened(v) : v, segments, heads, direction);
+    return v ? stored(out, v.value().dtype()) : out;
+  }
   auto op = std::make_unique<LinearAttentionScan>();
   op->segments = segments;
   op->heads = heads;

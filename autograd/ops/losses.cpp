@@ -3,23 +3,78 @@
 #include <algorithm>
 #include <functional>
 #include <string_view>
+#include <vector>
 
 #include "gyre/autograd/ops.h"
+#include "gyre/autograd/ops/composed.h"
 #include "gyre/autograd/ops/formula.h"
 #include "gyre/autograd/tape.h"
 
 namespace gyre {
 namespace {
 
-// A loss stays on its device, so that a GPU's queue does not run dry in the middle of a step.
-// Zero sums for a loss kernel, f64 (4) on the device of `data`: loss, nll, tokens, correct (CrossEntropySums).
+// Zero sums for a loss kernel, f64 (4): loss, nll, tokens, correct (CrossEntropySums). They are on the device of
+// `data`, and the loss stays there, so that a GPU's queue does not run dry in the middle of a step.
 Tensor zero_sums(const Tensor& data) { return Tensor::zeros({4}, DType::f64, data.device()); }
 
 // The loss as a tensor (1), a view of the sums.
 Tensor loss_scalar(const Tensor& sums) { return sums.slice(0, 1); }
 
-// The cotangent of a loss. Tape::backward() makes it on the CPU.
+// The cotangent of a loss, on the CPU if it is the default of Tape::backward() (Op::reads_cotangent_on_cpu).
 double loss_cotangent(const Backward& b) { return *b.doutput().to_cpu().to(DType::f64).data<double>(); }
+
+// ---- What the composed losses share --------------------------------------------------------------------------------
+
+// The losses of rows, and what their sums count, (rows, 1) each.
+struct RowLosses {
+  Var loss, nll, correct;  // correct: 1 or 0; one 0 for all rows if nothing counts as correct
+};
+
+// The end of a composed loss: the sum of the losses of the rows, in f64.
+struct LossSum final : Op {
+  std::string_view formula() const override {
+    return R"(
+      loss = sum of x
+        dx = dloss
+    )"_formula;
+  }
+  std::string_view name() const override { return "loss_sum"; }
+  bool reads_cotangent_on_cpu() const override { return true; }
+  void backward(Backward& b) override {
+    const Tensor dx = b.dinput(0), zero = Tensor::zeros({1}, dx.dtype(), dx.device());
+    b.kernels().unary(dx, zero, {UnaryFunction::affine, 1, loss_cotangent(b)});
+  }
+};
+
+LossResult composed_result(const RowLosses& rows, int64_t predictions) {
+  Tape& tape = rows.loss.tape();
+  const auto total = [&](const Var& v) { return reshape(sum(cast(tape.constant(v.value()), DType::f64)), {1, 1}); };
+  const Var loss = total(rows.loss), count = reshape(number_beside(loss, double(predictions)), {1, 1});
+  const Tensor totals = concat({loss, total(rows.nll), count, total(rows.correct)}, 1).value().reshape({4});
+  return {tape.record(std::make_unique<LossSum>(), loss_scalar(totals), {rows.loss}), totals, predictions};
+}
+
+// 1 where x > 0, else 0; a constant.
+Var is_positive(const Var& x) {
+  const Var large = 1e30 * x.tape().constant(x.value());
+  return -maximum(-maximum(large, number_beside(x, 0)), number_beside(x, -1));
+}
+
+// The rows whose target is not ignored.
+struct CountedRows {
+  std::vector<int32_t> rows, labels;
+  explicit CountedRows(const Tensor& targets) {
+    for (int32_t i = 0; i < int32_t(targets.size()); ++i) {
+      const int32_t label = targets.data<int32_t>()[i];
+      if (label < 0) continue;
+      rows.push_back(i);
+      labels.push_back(label);
+    }
+  }
+  Var of(const Var& x) const { return gather_rows(x, Tensor::from({int64_t(rows.size())}, rows)); }
+};
+
+// ---- The output layer of the fused losses --------------------------------------------------------------------------
 
 // A parameter's gradient for dloss = 1, computed in the forward pass.
 struct GradientDuringForward {
@@ -36,7 +91,7 @@ struct GradientDuringForward {
 // cache; the op saves them, and backward only multiplies them by dloss.
 class LinearLoss {
  public:
-  // Checks the shapes. `op`: for errors, the name of the op. The bias may be an empty Var.
+  // `op`: for errors, the name of the op. The bias may be an empty Var.
   LinearLoss(std::string_view op, const Var& x, const Var& w, const Var& bias);
 
   // Computes the logits of all rows, and gradients from those that `loss` leaves in their place. x holds the rows of
@@ -78,12 +133,11 @@ DType logits_dtype(const Tensor& x, bool wants_gradient) {
   return wants_gradient && x.device() != Device{} ? x.dtype() : statistics_dtype(x.dtype());
 }
 
-const Var& checked_weight(std::string_view op, const Var& x, const Var& w, const Var& bias) {
+void check_output_layer(std::string_view op, const Var& x, const Var& w, const Var& bias) {
   require(x.shape().rank() == 2 && w.shape().rank() == 2 && x.shape()[1] == w.shape()[1], "[", op,
           "] expected x(n,d) and w(v,d), got ", x.shape(), " and ", w.shape());
   require(!bias || bias.shape() == Shape{w.shape()[0]}, "[", op, "] expected a bias of shape (", w.shape()[0],
           "), got ", bias.shape());
-  return w;
 }
 
 // Checks the targets of a loss and returns the number of those that are not ignored. `op`: for errors.
@@ -114,7 +168,7 @@ void GradientDuringForward::add_to(std::string_view op, const Tensor& gradient, 
 LinearLoss::LinearLoss(std::string_view op, const Var& x, const Var& w, const Var& bias)
     : op_(op),
       dx_(x.requires_gradient() ? x.value().like() : Tensor()),
-      dw_(checked_weight(op, x, w, bias)),
+      dw_(w),
       dbias_(bias),
       flops_(2 * double(x.value().size()) * double(w.shape()[0])) {}
 
@@ -159,6 +213,20 @@ void describe_options(OpMetadata& metadata, const CrossEntropyOptions& options) 
   if (options.z_loss > 0) metadata.attribute("z_loss", options.z_loss);
 }
 
+// p = softmax(logits) of rows with these labels. z_loss weighs lse^2, the square of the log of the sum of exponentials.
+RowLosses composed_cross_entropy(const Var& logits, const std::vector<int32_t>& labels,
+                                 const CrossEntropyOptions& options) {
+  const int64_t n = logits.shape()[0], v = logits.shape()[1];
+  const auto of_label = [&](const Var& x) {
+    return pick(x, n, 1, [&](int64_t i, int64_t /*column*/) { return i * v + labels[size_t(i)]; });
+  };
+  const Var log_p = log_softmax(logits), logit = of_label(logits), nll = -of_label(log_p);
+  Var loss = (1 - options.smoothing) * nll - options.smoothing * mean(log_p, 1);
+  const Var lse = logit + nll;
+  if (options.z_loss > 0) loss = loss + options.z_loss * lse * lse;
+  return {loss, nll, 1 - is_positive(max(logits, 1) - logit)};
+}
+
 struct CrossEntropy final : Op {
   std::string_view formula() const override {
     return R"(
@@ -169,6 +237,7 @@ struct CrossEntropy final : Op {
   Tensor targets, lse;  // saved: the log-sum-exp of each row
   CrossEntropyOptions options;
   std::string_view name() const override { return "cross_entropy"; }
+  bool reads_cotangent_on_cpu() const override { return true; }
   void describe(OpMetadata& metadata) const override {
     describe_options(metadata, options);
     metadata.save("targets", targets);
@@ -193,6 +262,7 @@ struct LinearCrossEntropy final : Op {
   CrossEntropyOptions options;
   LinearCrossEntropy(const Var& x, const Var& w, const Var& bias) : layer("linear_cross_entropy", x, w, bias) {}
   std::string_view name() const override { return "linear_cross_entropy"; }
+  bool reads_cotangent_on_cpu() const override { return true; }
   void describe(OpMetadata& metadata) const override {
     describe_options(metadata, options);
     layer.describe(metadata);
@@ -207,6 +277,10 @@ struct LinearCrossEntropy final : Op {
 LossResult cross_entropy(const Var& logits, const Tensor& targets, const CrossEntropyOptions& options) {
   require(logits.shape().rank() == 2, "[cross_entropy] logits must be (n,v), got ", logits.shape());
   const int64_t predictions = count_targets("cross_entropy", targets, logits.shape()[0], logits.shape()[1]);
+  if (!logits.tape().fused(FusedOp::cross_entropy)) {
+    const CountedRows counted(targets);
+    return composed_result(composed_cross_entropy(counted.of(widened(logits)), counted.labels, options), predictions);
+  }
   auto op = std::make_unique<CrossEntropy>();
   op->targets = targets;
   op->options = options;
@@ -233,8 +307,15 @@ CrossEntropyParts cross_entropy_parts(const Tape& tape, int node, int64_t rows) 
 
 LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, const Tensor& targets,
                                 const CrossEntropyOptions& options) {
+  check_output_layer("linear_cross_entropy", x, w, bias);
+  const int64_t v = w.shape()[0];
+  const int64_t predictions = count_targets("linear_cross_entropy", targets, x.shape()[0], v);
+  if (!x.tape().fused(FusedOp::linear_cross_entropy)) {
+    const CountedRows counted(targets);
+    const Var logits = composed_linear(counted.of(x), w, bias);
+    return composed_result(composed_cross_entropy(logits, counted.labels, options), predictions);
+  }
   auto op = std::make_unique<LinearCrossEntropy>(x, w, bias);
-  const int64_t v = w.shape()[0], predictions = count_targets("linear_cross_entropy", targets, x.shape()[0], v);
   op->options = options;
   op->targets = targets;
   const Tensor all = zero_sums(x.value());
@@ -251,6 +332,16 @@ LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, con
 
 namespace {
 
+// KL(p || q) + KL(q || p) = sum of (p - q) (log p - log q)
+RowLosses composed_r_drop(const Var& first, const Var& second, const std::vector<int32_t>& labels, double smoothing,
+                          double alpha) {
+  const RowLosses a = composed_cross_entropy(first, labels, {smoothing});
+  const RowLosses b = composed_cross_entropy(second, labels, {smoothing});
+  const Var log_p = log_softmax(first), log_q = log_softmax(second);
+  const Var divergence = sum((exp(log_p) - exp(log_q)) * (log_p - log_q), 1);
+  return {(a.loss + b.loss) / 2 + alpha / 4 * divergence, (a.nll + b.nll) / 2, a.correct};
+}
+
 struct LinearRDrop final : Op {
   std::string_view formula() const override {
     return R"(
@@ -265,6 +356,7 @@ struct LinearRDrop final : Op {
   double smoothing = 0, alpha = 0;
   LinearRDrop(const Var& x, const Var& w, const Var& bias) : layer("linear_r_drop", x, w, bias) {}
   std::string_view name() const override { return "linear_r_drop"; }
+  bool reads_cotangent_on_cpu() const override { return true; }
   void describe(OpMetadata& metadata) const override {
     metadata.attribute("smoothing", smoothing);
     metadata.attribute("alpha", alpha);
@@ -278,9 +370,17 @@ struct LinearRDrop final : Op {
 
 LossResult linear_r_drop(const Var& x, const Var& w, const Var& bias, const Tensor& targets, double smoothing,
                          double alpha) {
-  auto op = std::make_unique<LinearRDrop>(x, w, bias);
+  check_output_layer("linear_r_drop", x, w, bias);
+  const int64_t v = w.shape()[0];
   require(x.shape()[0] % 2 == 0, "[linear_r_drop] expected the rows of two passes, got ", x.shape()[0], " rows");
-  const int64_t v = w.shape()[0], predictions = count_targets("linear_r_drop", targets, x.shape()[0] / 2, v);
+  const int64_t n = x.shape()[0] / 2, predictions = count_targets("linear_r_drop", targets, n, v);
+  if (!x.tape().fused(FusedOp::linear_r_drop)) {
+    const CountedRows counted(targets);
+    const Var first = composed_linear(counted.of(slice(x, 0, 0, n)), w, bias);
+    const Var second = composed_linear(counted.of(slice(x, 0, n, n)), w, bias);
+    return composed_result(composed_r_drop(first, second, counted.labels, smoothing, alpha), predictions);
+  }
+  auto op = std::make_unique<LinearRDrop>(x, w, bias);
   op->smoothing = smoothing;
   op->alpha = alpha;
   const Tensor all = zero_sums(x.value());
@@ -302,6 +402,15 @@ LossResult binary_cross_entropy(const Var& logits, const Tensor& labels) {
 
 namespace {
 
+// Copies the targets to the device, which waits for its queue once in a step.
+RowLosses composed_squared_error(const Var& predictions, const Tensor& targets) {
+  const int64_t n = targets.size();
+  const Tensor wanted = targets.to(DType::f64);
+  const Var error = reshape(predictions, {n, 1}) - constant_beside(predictions, {n, 1}, wanted.to_vector<double>());
+  const Var loss = error * error;
+  return {loss, loss, number_beside(predictions, 0)};
+}
+
 struct SquaredError final : Op {
   std::string_view formula() const override {
     return R"(
@@ -311,6 +420,7 @@ struct SquaredError final : Op {
   }
   Tensor targets;  // saved
   std::string_view name() const override { return "squared_error"; }
+  bool reads_cotangent_on_cpu() const override { return true; }
   void describe(OpMetadata& metadata) const override { metadata.save("targets", targets); }
   void backward(Backward& b) override {
     b.kernels().squared_error_backward(b.dinput(0), b.input(0), targets, loss_cotangent(b));
@@ -325,6 +435,8 @@ LossResult squared_error(const Var& predictions, const Tensor& targets) {
           "[squared_error] predictions must be (n) or (n,1), got ", shape);
   require(targets.size() == shape[0], "[squared_error] expected ", shape[0], " targets, got ", targets.size());
   require(targets.dtype() == DType::f32, "[squared_error] targets must be f32, got ", targets.dtype());
+  if (!predictions.tape().fused(FusedOp::squared_error))
+    return composed_result(composed_squared_error(widened(predictions), targets), shape[0]);
   auto op = std::make_unique<SquaredError>();
   op->targets = targets;
   const Tensor& x = predictions.value();
@@ -335,6 +447,13 @@ LossResult squared_error(const Var& predictions, const Tensor& targets) {
 
 namespace {
 
+RowLosses composed_margin_loss(const Var& scores, double margin) {
+  const Var pairs = reshape(scores, {scores.value().size() / 2, 2});
+  const Var a = slice(pairs, 1, 0, 1), b = slice(pairs, 1, 1, 1);
+  const Var loss = relu(margin - (a - b));
+  return {loss, loss, is_positive(a - b)};
+}
+
 struct MarginLoss final : Op {
   std::string_view formula() const override {
     return R"(
@@ -344,6 +463,7 @@ struct MarginLoss final : Op {
   }
   double margin = 0;
   std::string_view name() const override { return "margin_loss"; }
+  bool reads_cotangent_on_cpu() const override { return true; }
   void describe(OpMetadata& metadata) const override { metadata.attribute("margin", margin); }
   void backward(Backward& b) override {
     b.kernels().margin_loss_backward(b.dinput(0), b.input(0), margin, loss_cotangent(b));
@@ -356,6 +476,8 @@ LossResult margin_loss(const Var& scores, double margin) {
   const Shape& shape = scores.shape();
   require((shape.rank() == 1 || (shape.rank() == 2 && shape[1] == 1)) && shape[0] % 2 == 0,
           "[margin_loss] scores must be (2n) or (2n,1), got ", shape);
+  if (!scores.tape().fused(FusedOp::margin_loss))
+    return composed_result(composed_margin_loss(widened(scores), margin), shape[0] / 2);
   auto op = std::make_unique<MarginLoss>();
   op->margin = margin;
   const Tensor& x = scores.value();

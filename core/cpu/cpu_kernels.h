@@ -14,6 +14,7 @@ class CpuKernels final : public Kernels {
   Kernels& with_tf32(bool) override { return *this; }  // precision_on() rejects tf32 on the CPU
 
 #define GYRE_KERNEL override
+#define GYRE_CPU_KERNEL override
 #include "gyre/core/kernels/all_kernels.inc"
 };
 

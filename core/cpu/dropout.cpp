@@ -10,7 +10,7 @@ void CpuKernels::dropout(const Tensor& y, const Tensor& x, const Tensor& residua
     T* out = y.data<T>();
     const T *in = x.data<T>(), *base = data_or_null<T>(residual);
     parallel_ranges(x.size(), 4, [=](int64_t first, int64_t last) {
-      for_each_strip<Compute<T>>(last - first, first, mask, [=](int64_t begin, int64_t end, auto keep) {
+      for_ranges_of_mask<Compute<T>>(last - first, first, mask, [=](int64_t begin, int64_t end, auto keep) {
         T* to = out + first;
         const T *from = in + first, *to_add = base ? base + first : nullptr;
         if (base) {

@@ -25,16 +25,16 @@ void dropout_factors(T* factors, int64_t n, const DropoutMask& mask, int64_t fir
   }
 }
 
-constexpr int64_t kStrip = 256;  // number of factors generated at a time
+constexpr int64_t kFactors = 256;  // generated at a time
 
-// Calls f(begin, end, keep) for consecutive strips of [0, n), where keep(j) is the factor of element first + j of the
-// mask, begin <= j < end. Without dropout there is one strip, and keep(j) is the compile-time constant 1.
+// Calls f(begin, end, keep) for consecutive ranges of [0, n), where keep(j) is the factor of element first + j of the
+// mask, begin <= j < end. Without dropout there is one range, and keep(j) is the compile-time constant 1.
 template <class T, class F>
-void for_each_strip(int64_t n, int64_t first, const DropoutMask& mask, F&& f) {
+void for_ranges_of_mask(int64_t n, int64_t first, const DropoutMask& mask, F&& f) {
   if (mask.rate == 0) return f(int64_t{0}, n, [](int64_t) { return T(1); });
-  T factors[kStrip];
-  for (int64_t begin = 0; begin < n; begin += kStrip) {
-    const int64_t end = std::min(n, begin + kStrip);
+  T factors[kFactors];
+  for (int64_t begin = 0; begin < n; begin += kFactors) {
+    const int64_t end = std::min(n, begin + kFactors);
     dropout_factors(factors, end - begin, mask, first + begin);
     f(begin, end, [&factors, begin](int64_t j) { return factors[j - begin]; });
   }

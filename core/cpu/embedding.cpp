@@ -1,4 +1,5 @@
-// y = factor * table[ids];  dtable[id] += factor * sum of dy over the rows with that id, in the order of the rows.
+// y = factor * table[ids], zeros for an id of -1;  dtable[id] += factor * sum of dy over the rows with that id, in the
+// order of the rows.
 #include <vector>
 
 #include "gyre/core/cpu/cpu_kernels.h"
@@ -11,6 +12,10 @@ template <class T, class P>
 void gather(T* y, const P* table, const int32_t* ids, int64_t n, int64_t d, Compute<T> factor) {
   parallel_ranges(n, d, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
+      if (ids[i] < 0) {
+        std::fill_n(y + i * d, d, T{});
+        continue;
+      }
       const P* row = table + int64_t(ids[i]) * d;
 #pragma omp simd
       for (int64_t j = 0; j < d; ++j) y[i * d + j] = factor * Compute<T>(row[j]);
@@ -25,11 +30,13 @@ struct RowsById {
 
   RowsById(const int32_t* ids, int64_t n, int64_t v) : start(size_t(v) + 1, 0), rows(static_cast<size_t>(n)) {
     for (int64_t i = 0; i < n; ++i) {
-      if (start[size_t(ids[i]) + 1]++ == 0) used.push_back(ids[i]);
+      if (ids[i] >= 0 && start[size_t(ids[i]) + 1]++ == 0) used.push_back(ids[i]);
     }
     for (size_t k = 0; k < size_t(v); ++k) start[k + 1] += start[k];
     std::vector<int32_t> next(start.begin(), start.end() - 1);
-    for (int64_t i = 0; i < n; ++i) rows[size_t(next[size_t(ids[i])]++)] = int32_t(i);
+    for (int64_t i = 0; i < n; ++i) {
+      if (ids[i] >= 0) rows[size_t(next[size_t(ids[i])]++)] = int32_t(i);
+    }
   }
 };
 

@@ -47,7 +47,7 @@ void normalize(T* y, const T* x, const Norm<C>& norm, int64_t row, int64_t d) {
 
 template <class T, class C = Compute<T>>
 void add_branch(T* sum, const T* residual, const T* x, int64_t row, int64_t d, const DropoutMask& mask) {
-  for_each_strip<C>(d, row * d, mask, [=](int64_t begin, int64_t end, auto keep) {
+  for_ranges_of_mask<C>(d, row * d, mask, [=](int64_t begin, int64_t end, auto keep) {
 #pragma omp simd
     for (int64_t j = begin; j < end; ++j) sum[j] = residual[j] + x[j] * keep(j);
   });
@@ -102,7 +102,7 @@ void backward_row(C* dgamma, C* dbeta, C* dbias, const BackwardRow<T, C>& r, int
     for (int64_t j = 0; j < d; ++j) to[j] = dsum(j);
   }
   if (T* to = r.dx) {
-    for_each_strip<C>(d, row * d, mask, [=](int64_t begin, int64_t end, auto keep) {
+    for_ranges_of_mask<C>(d, row * d, mask, [=](int64_t begin, int64_t end, auto keep) {
 #pragma omp simd
       for (int64_t j = begin; j < end; ++j) to[j] = dsum(j) * keep(j);
     });

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "gyre/core/cpu/cpu_kernels.h"
+#include "gyre/core/cpu/formulas.h"
 #include "gyre/core/cpu/parallel.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
@@ -26,10 +27,10 @@ double sum_of_squares(const T* x, int64_t n) {
 }
 
 // A part of a range: its first element in the arena of values, among the gradients and in the arenas of the state, its
-// number of elements, and its group's factor of the learning rate and weight decay.
+// number of elements, and the row of its group.
 struct RangePart {
   int64_t begin, gradient, state, n;
-  double rate_factor, weight_decay;
+  const double* group;
 };
 
 // Calls f(part) for parts of the ranges, in parallel.
@@ -47,8 +48,7 @@ void for_each_range(const UpdateRanges& ranges, F&& f) {
       const double* const group = groups + (*row)[UpdateRanges::kGroup] * UpdateRanges::kGroupColumns;
       f(RangePart{((*row)[UpdateRanges::kBegin] + skipped) * kUpdateUnit,
                   ((*row)[UpdateRanges::kGradient] + skipped) * kUpdateUnit,
-                  ((*row)[UpdateRanges::kState] + skipped) * kUpdateUnit, units * kUpdateUnit,
-                  group[UpdateRanges::kRateFactor], group[UpdateRanges::kWeightDecay]});
+                  ((*row)[UpdateRanges::kState] + skipped) * kUpdateUnit, units * kUpdateUnit, group});
       begin += units;
     }
   });
@@ -85,52 +85,42 @@ void CpuKernels::judge_gradient(const Tensor& verdict, const Tensor& squares, co
   out[kAccepted] = std::isfinite(norm) && clip * norm <= limits.largest ? 1 : 0;
 }
 
-// m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  value = keep value - lr * (m / bias1) / (sqrt(v / bias2) + eps),
-// keep = 1 - lr * weight_decay;  g = 0;  lr includes the group's factor.
 void CpuKernels::adam(const Tensor& value, const Tensor& m, const Tensor& v, const Tensor& gradient,
                       const UpdateRanges& ranges, const Tensor& verdict, const AdamStep& step) {
   dispatch_float(value, [&]<class T>(T) {
     T *w = value.data<T>(), *mean = m.data<T>(), *square = v.data<T>(), *gradients = gradient.data<T>();
     if (verdict.data<double>()[kAccepted] == 0) return zero_ranges(gradients, ranges);
-    const T b1 = T(step.beta1), b2 = T(step.beta2), rest1 = T(1 - step.beta1), rest2 = T(1 - step.beta2);
-    const T root = T(1 / std::sqrt(step.bias2)), epsilon = T(step.epsilon);
+    const Adam<T> adam(step);
     const T factor = T(verdict.data<double>()[kGradientFactor]);
     for_each_range(ranges, [=](const RangePart& part) {
       T *value = w + part.begin, *gradient = gradients + part.gradient;
       T *m = mean + part.state, *v = square + part.state;
-      const double lr = step.learning_rate * part.rate_factor;
-      const T rate = T(lr / step.bias1), keep = T(1 - lr * part.weight_decay);
+      const GroupFactors<T> group = adam.factors(part.group);
 #pragma omp simd
       for (int64_t i = 0; i < part.n; ++i) {
         const T g = gradient[i] * factor;
         gradient[i] = 0;
-        const T first = b1 * m[i] + rest1 * g, second = b2 * v[i] + rest2 * g * g;
-        m[i] = first;
-        v[i] = second;
-        value[i] = keep * value[i] - rate * first / (std::sqrt(second) * root + epsilon);
+        adam.update(value[i], m[i], v[i], g, group);
       }
     });
   });
 }
 
-// value = keep value - lr * sign(b1 m + (1 - b1) g);  m = b2 m + (1 - b2) g;  g = 0;  keep and lr as for Adam.
 void CpuKernels::lion(const Tensor& value, const Tensor& m, const Tensor& gradient, const UpdateRanges& ranges,
                       const Tensor& verdict, const LionStep& step) {
   dispatch_float(value, [&]<class T>(T) {
     T *w = value.data<T>(), *momentum = m.data<T>(), *gradients = gradient.data<T>();
     if (verdict.data<double>()[kAccepted] == 0) return zero_ranges(gradients, ranges);
-    const T b1 = T(step.beta1), b2 = T(step.beta2), rest1 = T(1 - step.beta1), rest2 = T(1 - step.beta2);
+    const Lion<T> lion(step);
     const T factor = T(verdict.data<double>()[kGradientFactor]);
     for_each_range(ranges, [=](const RangePart& part) {
       T *value = w + part.begin, *gradient = gradients + part.gradient, *m = momentum + part.state;
-      const double lr = step.learning_rate * part.rate_factor;
-      const T rate = T(lr), keep = T(1 - lr * part.weight_decay);
+      const GroupFactors<T> group = lion.factors(part.group);
 #pragma omp simd
       for (int64_t i = 0; i < part.n; ++i) {
-        const T g = gradient[i] * factor, direction = b1 * m[i] + rest1 * g;
+        const T g = gradient[i] * factor;
         gradient[i] = 0;
-        m[i] = b2 * m[i] + rest2 * g;
-        value[i] = keep * value[i] - (direction > 0 ? rate : direction < 0 ? -rate : T(0));
+        lion.update(value[i], m[i], g, group);
       }
     });
   });

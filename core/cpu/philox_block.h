@@ -77,7 +77,4 @@ inline void philox_step(uint32_t* words, uint64_t seed, uint64_t stream, uint64_
   }
 }
 
-// An element is dropped if its word is below the threshold.
-inline uint32_t dropout_threshold(double rate) { return uint32_t(rate * 4294967296.0); }
-
 }  // namespace gyre::GYRE_CPU_NAMESPACE

@@ -1,7 +1,4 @@
-// Rotary position embedding. With c, s = cos, sin(position * position_scale * frequency_i) and m the magnitude:
-//   y1 = m (x1 c - x2 s),  y2 = m (x1 s + x2 c);  backward is the transpose: the same kernel with s negated
-//   angle gradient: dtheta = dy2 y1 - dy1 y2, so dfrequency_i = sum of position * position_scale * dtheta
-#include <cmath>
+// Rotary position embedding outside of attention.
 #include <vector>
 
 #include "gyre/core/cpu/cpu_kernels.h"
@@ -10,20 +7,12 @@
 namespace gyre::GYRE_CPU_NAMESPACE {
 void CpuKernels::rotary_angles(const Tensor& angles, const Tensor& frequencies, const RopeShape& rotary) {
   dispatch_float(angles, [&]<class T>(T) {
-    const int64_t dims = rotary.dims;
-    const RopePairs<T> rotator(rotary, nullptr);
     const std::vector<double> frequency = frequencies.to(DType::f64).to_vector<double>();
-    parallel_ranges(angles.rows(), 64 * dims, [&](int64_t begin, int64_t end) {
+    parallel_ranges(angles.rows(), 64 * int64_t(rotary.dims), [&](int64_t begin, int64_t end) {
       for (int64_t position = begin; position < end; ++position) {
-        T* row = angles.data<T>() + position * 2 * dims;
-        for (int64_t i = 0; i < dims / 2; ++i) {
-          const double angle = double(position) * rotary.position_scale * frequency[size_t(i)];
-          const T c = T(rotary.magnitude * std::cos(angle)), s = T(rotary.magnitude * std::sin(angle));
-          const int64_t first = rotator.first_of_pair(i), second = rotator.second_of_pair(i);
-          row[first] = row[second] = c;
-          row[dims + first] = -s;
-          row[dims + second] = s;
-        }
+        T* row = angles.data<T>() + position * 2 * rotary.dims;
+        for (int64_t i = 0; i < rotary.dims / 2; ++i)
+          set_rotary_factors(row, rotary, i, position, frequency[size_t(i)]);
       }
     });
   });
@@ -34,15 +23,14 @@ void CpuKernels::rope(const HeadColumns& y, const HeadColumns& x, const Tensor& 
   dispatch_data_type(x.rows, [&]<class D>(D) {
     using T = Compute<D>;
     const Rows<D> to = rows_of<D>(y), from = rows_of<D>(x);
-    const RopePairs<T> rotator(rotary, angles.data<T>());
-    const int32_t* position = positions.data<int32_t>();
+    const RopeRows<T> rows(rotary, angles, positions);
     parallel_ranges(x.rows.rows(), rotary.heads * width, [&](int64_t begin, int64_t end) {
       for (int64_t h = 0; h < rotary.heads; ++h) {
         const Rows<D> out = to.block(begin, h * width), in = from.block(begin, h * width);
         if (inverse) {
-          rotator.template rotate<true>(out, in, position + begin, end - begin, width);
+          rows.template rotate<true>(out, in, begin, end - begin, width);
         } else {
-          rotator.template rotate<false>(out, in, position + begin, end - begin, width);
+          rows.template rotate<false>(out, in, begin, end - begin, width);
         }
       }
     });
@@ -54,15 +42,14 @@ void CpuKernels::rope_frequencies_backward(const Tensor& dfrequencies, const Ten
   dispatch_data_type(y, [&]<class D>(D) {
     using T = Compute<D>;
     const int64_t d = y.cols(), heads = rotary.heads, width = d / heads, half = rotary.dims / 2;
-    const RopePairs<T> rotator(rotary, nullptr);
     std::vector<double> sums(size_t(half), 0.0);  // rarely needed and short, so one thread computes it, in double
     for (int64_t i = 0; i < y.rows(); ++i) {
       const double position = positions.data<int32_t>()[i];
       for (int64_t h = 0; h < heads; ++h) {
         const D *out = y.data<D>() + i * d + h * width, *g = dy.data<D>() + i * d + h * width;
         for (int64_t f = 0; f < half; ++f) {
-          const int64_t a = rotator.first_of_pair(f), b = rotator.second_of_pair(f);
-          sums[size_t(f)] += position * (double(g[b]) * double(out[a]) - double(g[a]) * double(out[b]));
+          const int64_t a = rotary.first_of_pair(f), b = rotary.partner(a);
+          sums[size_t(f)] += position * angle_gradient(g[a], g[b], out[a], out[b]);
         }
       }
     }

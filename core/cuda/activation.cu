@@ -1,6 +1,6 @@
 // y = act(x);  dx = dy * act'(x)
-#include "gyre/core/cuda/activations.h"
 #include "gyre/core/cuda/cuda_kernels.h"
+#include "gyre/core/cuda/formulas.h"
 #include "gyre/core/cuda/map.h"
 
 namespace gyre::cuda {

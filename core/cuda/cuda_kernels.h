@@ -4,11 +4,11 @@
 #include "gyre/core/cuda/dispatch.h"
 #include "gyre/core/cuda/runtime/context.h"
 #include "gyre/core/cuda/runtime/launch.h"
-#include "gyre/core/kernels/kernels.h"
+#include "gyre/core/kernels/gpu_kernels.h"
 
 namespace gyre::cuda {
 
-class CudaKernels final : public Kernels {
+class CudaKernels final : public GpuKernels {
  public:
   CudaKernels(Context& context, bool tf32) : context_(context), tf32_(tf32) {}
 
@@ -18,6 +18,8 @@ class CudaKernels final : public Kernels {
   Kernels& with_tf32(bool allowed) override;
 
 #define GYRE_KERNEL override
+#define GYRE_CPU_KERNEL \
+  override { no_kernel(__func__); }
 #include "gyre/core/kernels/all_kernels.inc"
 
  private:

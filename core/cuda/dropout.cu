@@ -31,7 +31,7 @@ __global__ void dropout_kernel(T* y, const T* x, const T* residual, int64_t n, b
 
 Dropout dropout_of(const DropoutMask& mask) {
   const double kept = 1 / (1 - mask.rate);
-  return {mask.seed, mask.stream, uint32_t(mask.rate * 4294967296.0), float(kept), kept};
+  return {mask.seed, mask.stream, dropout_threshold(mask.rate), float(kept), kept};
 }
 
 void CudaKernels::dropout(const Tensor& y, const Tensor& x, const Tensor& residual, const DropoutMask& mask) {

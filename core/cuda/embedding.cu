@@ -1,4 +1,4 @@
-// y = factor * table[ids];  dtable[id] += factor * sum of dy over the rows with that id.
+// y = factor * table[ids], zeros for an id of -1;  dtable[id] += factor * sum of dy over the rows with that id.
 // Backward sorts the rows by id on the host and splits them into pieces of a few rows with the same id. A warp adds the
 // rows of a piece in order. The sums of ids with several pieces are added in a second pass. Without pieces, a frequent
 // id would be one long serial sum.
@@ -20,14 +20,15 @@ __global__ void gather(T* y, const P* table, const int32_t* ids, int64_t n, int6
   constexpr int N = kPackSize<T>;
   const int64_t row = int64_t(blockIdx.x) * kWarps + threadIdx.y;
   if (row >= n) return;
-  const P* from = table + int64_t(ids[row]) * d;
+  const bool none = ids[row] < 0;  // the row gets zeros, without a branch around the loads
+  const P* from = table + (none ? 0 : int64_t(ids[row])) * d;
 #pragma unroll 4
   for (int64_t j = int64_t(threadIdx.x) * N; j < d; j += kWarp * N) {
     const int count = aligned ? N : count_in_pack<T>(j, d);
     C numbers[N];
     load_numbers(numbers, from + j, count, aligned);
 #pragma unroll
-    for (int i = 0; i < N; ++i) numbers[i] *= factor;
+    for (int i = 0; i < N; ++i) numbers[i] = none ? C(0) : numbers[i] * factor;
     store_pack(y + row * d + j, numbers, count, aligned);
   }
 }
@@ -49,7 +50,9 @@ struct Plan {
 
 std::vector<int32_t> starts_of_ids(const int32_t* ids, int64_t n, int64_t v) {
   std::vector<int32_t> start(size_t(v) + 1, 0);
-  for (int64_t i = 0; i < n; ++i) ++start[size_t(ids[i]) + 1];
+  for (int64_t i = 0; i < n; ++i) {
+    if (ids[i] >= 0) ++start[size_t(ids[i]) + 1];
+  }
   for (size_t k = 0; k < size_t(v); ++k) start[k + 1] += start[k];
   return start;
 }
@@ -71,7 +74,9 @@ Plan plan_for(const int32_t* ids, int64_t n, int64_t v) {
   Plan plan{{}, n, int64_t(pieces.size()), int64_t(splits.size()), slots};
   plan.words = Tensor::empty({n + 4 * plan.pieces + 3 * plan.splits}, DType::i32);
   int32_t* rows = plan.words.data<int32_t>();
-  for (int64_t i = 0; i < n; ++i) rows[start[size_t(ids[i])]++] = int32_t(i);
+  for (int64_t i = 0; i < n; ++i) {
+    if (ids[i] >= 0) rows[start[size_t(ids[i])]++] = int32_t(i);
+  }
   std::copy(pieces.begin(), pieces.end(), reinterpret_cast<Piece*>(rows + n));
   std::copy(splits.begin(), splits.end(), reinterpret_cast<Split*>(rows + n + 4 * plan.pieces));
   return plan;
@@ -184,6 +189,7 @@ void scatter(Context& context, const Tensor& dtable, const Tensor& dy, const Pla
 
 void CudaKernels::embedding(const Tensor& y, const Tensor& table, const Tensor& ids, double factor) {
   const int64_t n = ids.size(), d = table.cols();
+  if (table.size() == 0) return y.zero();
   with_types(y, table, [&]<class T, class P>(T, P) {
     const auto kernel =
         has_aligned_rows(y.data<T>(), d) && all_aligned(table) ? gather<T, P, true> : gather<T, P, false>;

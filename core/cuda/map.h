@@ -43,4 +43,7 @@ void map(const Context& context, const Tensor& out, const F& f, const In&... in)
          in.template data<T>()...);
 }
 
+// out = x in the dtype of out (core/cuda/elementary.cu)
+void convert(const Context& context, const Tensor& out, const Tensor& x);
+
 }  // namespace gyre::cuda

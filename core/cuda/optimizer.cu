@@ -1,11 +1,8 @@
-// Optimizer passes over flat parameter buffers. Adam, with keep = 1 - lr * weight_decay, lr including the group's
-// factor:
-//   m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  value = keep value - lr * (m / bias1) / (sqrt(v / bias2) + eps)
-//   g = 0
-// Lion: value = keep value - lr * sign(b1 m + (1 - b1) g);  m = b2 m + (1 - b2) g;  g = 0
+// Optimizer passes over flat parameter buffers.
 #include <cmath>
 
 #include "gyre/core/cuda/cuda_kernels.h"
+#include "gyre/core/cuda/formulas.h"
 #include "gyre/core/cuda/map.h"
 
 namespace gyre::cuda {
@@ -47,62 +44,6 @@ __global__ void judge_kernel(double* verdict, const double* squares, int64_t n, 
   verdict[kGradientFactor] = clip / limits.normalizer;
   verdict[kAccepted] = std::isfinite(norm) && clip * norm <= limits.largest ? 1 : 0;
 }
-
-// The factors of an update that depend on the group of an element.
-template <class T>
-struct GroupFactors {
-  T rate, keep;
-};
-template <class T>
-__device__ inline GroupFactors<T> group_factors(const double* group, double learning_rate, double bias) {
-  const double rate = learning_rate * group[UpdateRanges::kRateFactor];
-  return {T(rate / bias), T(1 - rate * group[UpdateRanges::kWeightDecay])};
-}
-
-template <class T>
-struct Adam {
-  T b1, b2, rest1, rest2, root, epsilon;  // root includes the bias correction
-  double learning_rate, bias1;
-
-  explicit Adam(const AdamStep& step)
-      : b1(T(step.beta1)),
-        b2(T(step.beta2)),
-        rest1(T(1 - step.beta1)),
-        rest2(T(1 - step.beta2)),
-        root(T(1 / std::sqrt(step.bias2))),
-        epsilon(T(step.epsilon)),
-        learning_rate(step.learning_rate),
-        bias1(step.bias1) {}
-
-  __device__ GroupFactors<T> factors(const double* group) const {
-    return group_factors<T>(group, learning_rate, bias1);
-  }
-  __device__ void update(T& value, T& m, T& v, T g, const GroupFactors<T>& group) const {
-    m = b1 * m + rest1 * g;
-    v = b2 * v + rest2 * g * g;
-    value = group.keep * value - group.rate * m / (sqrt(v) * root + epsilon);
-  }
-};
-
-template <class T>
-struct Lion {
-  T b1, b2, rest1, rest2;
-  double learning_rate;
-
-  explicit Lion(const LionStep& step)
-      : b1(T(step.beta1)),
-        b2(T(step.beta2)),
-        rest1(T(1 - step.beta1)),
-        rest2(T(1 - step.beta2)),
-        learning_rate(step.learning_rate) {}
-
-  __device__ GroupFactors<T> factors(const double* group) const { return group_factors<T>(group, learning_rate, 1); }
-  __device__ void update(T& value, T& m, T g, const GroupFactors<T>& group) const {
-    const T direction = b1 * m + rest1 * g;
-    m = b2 * m + rest2 * g;
-    value = group.keep * value - (direction > 0 ? group.rate : direction < 0 ? -group.rate : T(0));
-  }
-};
 
 // The place of a pack of elements in the arenas and among the gradients, and its group.
 struct Place {

@@ -1,10 +1,7 @@
-// Rotary position embedding. With c, s = cos, sin(position * position_scale * frequency_i) and m the magnitude:
-//   y1 = m (x1 c - x2 s),  y2 = m (x1 s + x2 c);  backward is the transpose: the same kernel with s negated
-//   angle gradient: dtheta = dy2 y1 - dy1 y2, so dfrequency_i = sum of position * position_scale * dtheta
-#include <cmath>
-
+// Rotary position embedding outside of attention. Backward, the transpose, is the same kernel with -s.
 #include "gyre/core/cuda/columns.h"
 #include "gyre/core/cuda/cuda_kernels.h"
+#include "gyre/core/cuda/formulas.h"
 #include "gyre/core/cuda/vectors.h"
 
 namespace gyre::cuda {
@@ -12,30 +9,13 @@ namespace {
 
 constexpr int kWarps = 8;  // warps per block
 
-// The features of each pair.
-struct Pairs {
-  int64_t half;
-  bool interleaved;
-  explicit Pairs(const RopeShape& rotary)
-      : half(rotary.dims / 2), interleaved(rotary.pairs == RotaryPairs::interleaved) {}
-  __device__ int64_t first(int64_t i) const { return interleaved ? 2 * i : i; }
-  __device__ int64_t second(int64_t i) const { return interleaved ? 2 * i + 1 : i + half; }
-};
-
 // One thread per position and pair.
 template <class T, class F>
-__global__ void fill_angles(T* angles, const F* frequencies, int64_t positions, Pairs pairs, double magnitude,
-                            double position_scale) {
-  const int64_t job = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (job >= positions * pairs.half) return;
-  const int64_t position = job / pairs.half, i = job % pairs.half, dims = 2 * pairs.half;
-  const double angle = double(position) * position_scale * double(frequencies[i]);
-  const T c = T(magnitude * std::cos(angle)), s = T(magnitude * std::sin(angle));
-  T* row = angles + position * 2 * dims;
-  const int64_t first = pairs.first(i), second = pairs.second(i);
-  row[first] = row[second] = c;
-  row[dims + first] = -s;
-  row[dims + second] = s;
+__global__ void fill_angles(T* angles, const F* frequencies, int64_t positions, RopeShape rotary) {
+  const int64_t job = int64_t(blockIdx.x) * blockDim.x + threadIdx.x, half = rotary.dims / 2;
+  if (job >= positions * half) return;
+  const int64_t position = job / half, i = job % half;
+  set_rotary_factors(angles + position * 2 * rotary.dims, rotary, i, position, double(frequencies[i]));
 }
 
 struct RopeCall {
@@ -83,9 +63,8 @@ struct RopeJobs {
       load_numbers(c, t.angles + f, some, aligned);
       load_numbers(s, t.angles + t.rotation.dims + f, some, aligned);
     }
-    // C x + S partner, or, if `inverse`, C x - S partner.
     __device__ T rotated(int i, T x, T partner, bool inverse) const {
-      return x * c[i] + (inverse ? -s[i] : s[i]) * partner;
+      return rotated_feature<false>(x, partner, c[i], inverse ? -s[i] : s[i]);
     }
   };
 
@@ -136,17 +115,17 @@ constexpr int64_t kRowsOfBlock = 64;
 // partial(blocks, half) = sums of each block over its rows and all heads. blockIdx.y selects a group of 32 pairs.
 template <class D>
 __global__ void add_rows(double* partial, const D* dy, const D* y, const int32_t* positions, int64_t n, int64_t heads,
-                         int64_t width, Pairs pairs, double position_scale) {
+                         int64_t width, RopeShape rotary) {
   const int64_t pair = int64_t(blockIdx.y) * kWarp + threadIdx.x, first_row = blockIdx.x * kRowsOfBlock;
-  const int64_t last_row = first_row + kRowsOfBlock < n ? first_row + kRowsOfBlock : n;
+  const int64_t last_row = first_row + kRowsOfBlock < n ? first_row + kRowsOfBlock : n, half = rotary.dims / 2;
   double sum = 0;
-  if (pair < pairs.half) {
-    const int64_t a = pairs.first(pair), b = pairs.second(pair);
+  if (pair < half) {
+    const int64_t a = rotary.first_of_pair(pair), b = rotary.partner(a);
     for (int64_t row = first_row + threadIdx.y; row < last_row; row += kWarps) {
       double of_row = 0;
       for (int64_t h = 0; h < heads; ++h) {
         const D *out = y + (row * heads + h) * width, *g = dy + (row * heads + h) * width;
-        of_row += double(g[b]) * double(out[a]) - double(g[a]) * double(out[b]);
+        of_row += angle_gradient(g[a], g[b], out[a], out[b]);
       }
       sum += double(positions[row]) * of_row;
     }
@@ -154,9 +133,9 @@ __global__ void add_rows(double* partial, const D* dy, const D* y, const int32_t
   __shared__ double sums[kWarps][kWarp];
   sums[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
-  if (threadIdx.y > 0 || pair >= pairs.half) return;
+  if (threadIdx.y > 0 || pair >= half) return;
   for (int w = 1; w < kWarps; ++w) sum += sums[w][threadIdx.x];
-  partial[blockIdx.x * pairs.half + pair] = position_scale * sum;
+  partial[blockIdx.x * half + pair] = rotary.position_scale * sum;
 }
 
 }  // namespace
@@ -168,7 +147,7 @@ void CudaKernels::rotary_angles(const Tensor& angles, const Tensor& frequencies,
     dispatch_float(here, [&]<class F>(F) {
       const int64_t positions = angles.rows(), jobs = positions * (rotary.dims / 2);
       launch(fill_angles<T, F>, dim3(unsigned(divide_up(jobs, 256))), dim3(256), 0, context_.stream(), angles.data<T>(),
-             here.data<F>(), positions, Pairs(rotary), rotary.magnitude, rotary.position_scale);
+             here.data<F>(), positions, rotary);
     });
   });
 }
@@ -178,7 +157,7 @@ void CudaKernels::rope(const HeadColumns& y, const HeadColumns& x, const Tensor&
   dispatch_data_type(x.rows, [&]<class D>(D) {
     const Rows<D> to = rows_of<D>(y), from = rows_of<D>(x);
     const auto* factors = angles.data<Compute<D>>();
-    const bool interleaved = rotary.pairs == RotaryPairs::interleaved;
+    const bool interleaved = rotary.interleaved();
     const int rotated = interleaved ? rotary.dims : rotary.dims / 2;  // contiguous rotated features
     const bool aligned = has_aligned_rows(from.data, from.stride) && has_aligned_rows(to.data, to.stride) &&
                          all_aligned(angles) && width % kPackSize<D> == 0 && rotated % kPackSize<D> == 0;
@@ -193,16 +172,15 @@ void CudaKernels::rope(const HeadColumns& y, const HeadColumns& x, const Tensor&
 
 void CudaKernels::rope_frequencies_backward(const Tensor& dfrequencies, const Tensor& dy, const Tensor& y,
                                             const Tensor& positions, const RopeShape& rotary) {
-  const int64_t n = y.rows(), heads = rotary.heads, blocks = divide_up(n, kRowsOfBlock);
+  const int64_t n = y.rows(), heads = rotary.heads, half = rotary.dims / 2, blocks = divide_up(n, kRowsOfBlock);
   if (n == 0) return;
   dispatch_data_type(y, [&]<class D>(D) {
-    const Pairs pairs(rotary);
-    const auto groups = unsigned(divide_up(pairs.half, kWarp));
-    const Tensor partial = context_.empty({blocks, pairs.half}, DType::f64);
+    const auto groups = unsigned(divide_up(half, kWarp));
+    const Tensor partial = context_.empty({blocks, half}, DType::f64);
     launch(add_rows<D>, dim3(unsigned(blocks), groups), dim3(kWarp, kWarps), 0, context_.stream(),
            partial.data<double>(), dy.data<D>(), y.data<D>(), context_.ids(positions), n, heads, y.cols() / heads,
-           pairs, rotary.position_scale);
-    add_partials<double>(context_, ColumnSums<Compute<D>>{{dfrequencies.data<Compute<D>>()}, pairs.half}, partial);
+           rotary);
+    add_partials<double>(context_, ColumnSums<Compute<D>>{{dfrequencies.data<Compute<D>>()}, half}, partial);
   });
 }
 

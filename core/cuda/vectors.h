@@ -5,12 +5,12 @@
 #include <bit>
 
 #include "gyre/core/cuda/numbers.h"
+#include "gyre/core/kernels/gpu_blocks.h"
 
 namespace gyre::cuda {
 
-// The number of elements in a pack: 16 bytes, but at least the four random words that a Philox block gives to dropout.
 template <class T>
-constexpr int kPackSize = sizeof(T) > 4 ? 4 : 16 / int(sizeof(T));
+constexpr int kPackSize = pack_size(sizeof(T));
 
 // A pack in its memory layout, in whole registers. Elements are unpacked only when they are used, so that loads do not
 // wait for each other.

@@ -78,14 +78,27 @@ double measure_products(Precision precision, int threads) {
   return std::max(sgemm_rate(2048, 2048, 2048), sgemm_rate(4096, 4096, 1024));
 }
 
-double measure_multiply_adds(Precision precision, int threads) {
-  constexpr int kRuns = 50;
+// An emulator takes a hundred times as long, so runs begin with few rounds.
+double measure_multiply_adds(Precision precision, int threads, double seconds) {
+  constexpr double kShortestRun = 1e-3;
   const MultiplyAdd instruction = widest_multiply_add(precision);
   const ThreadsOfBoth scope(threads);
-  return best_rate(double(threads) * double(instruction.rounds) * MultiplyAdd::kSums * instruction.flops, kRuns, [&] {
+  const auto seconds_since = [](std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  const auto run = [&](int64_t rounds) {
+    const auto begin = std::chrono::steady_clock::now();
 #pragma omp parallel num_threads(threads)
-    instruction.repeat(instruction.rounds);
-  });
+    instruction.repeat(rounds);
+    return seconds_since(begin);
+  };
+  const auto start = std::chrono::steady_clock::now();
+  int64_t rounds = instruction.rounds / 64;
+  run(rounds);  // starts the threads
+  while (rounds < instruction.rounds && run(rounds) < kShortestRun) rounds *= 2;
+  double shortest = run(rounds);
+  while (seconds_since(start) < seconds) shortest = std::min(shortest, run(rounds));
+  return double(threads) * double(rounds) * MultiplyAdd::kSums * instruction.flops / shortest;
 }
 
 double measure_memory_bandwidth(int threads) {

@@ -1,5 +1,5 @@
-// Measured performance limits of this machine. `gyre bench` prints rates relative to them. Each function takes about a
-// second and restores the number of threads.
+// Measured performance limits of this machine. `gyre bench` prints rates relative to them, and so does training. Each
+// function takes up to about a second and restores the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ std::string products_limit_source(Precision precision);
 // FLOP/s of the widest multiply-add instruction with all operands in registers. This measures the clock times the width
 // of the arithmetic units. fp32: fused multiply-add; bf16: the tile product of AMX, the dot product of AVX512-BF16, or
 // BFMMLA of ARM; int8: the dot product of AVX512-VNNI, or the one of fp32. Throws Error if the CPU has no such
-// instruction.
-double measure_multiply_adds(Precision precision, int threads);
+// instruction. Takes the best of the runs of some milliseconds that end within about so many seconds.
+double measure_multiply_adds(Precision precision, int threads, double seconds = 0.15);
 
 // Bytes/s of a = b + s * c on arrays larger than the caches, counting three times eight bytes per element (the STREAM
 // triad of McCalpin).
@@ -34,8 +34,7 @@ struct MultiplyAdd {
   const char* name;
   void (*repeat)(int64_t rounds);  // runs the instruction rounds * kSums times
   double flops;                    // operations per instruction
-  // These rounds take a few milliseconds, so that other processes do not disturb all runs.
-  int64_t rounds = 1 << 20;
+  int64_t rounds = 1 << 20;        // rounds of a run; they take a few milliseconds
 };
 
 // The widest multiply-add instruction of this CPU (cpu_x86_64.cpp, cpu_aarch64.cpp) for fp32, bf16 or int8; that of

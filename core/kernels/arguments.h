@@ -1,11 +1,14 @@
 // Arguments of the kernels: activations and dropout, attention, losses, optimizers, precisions.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 #include <utility>
 
 #include "gyre/core/enum_names.h"
+#include "gyre/core/segments.h"
 #include "gyre/core/tensor.h"
 
 namespace gyre {
@@ -51,12 +54,24 @@ constexpr double kReluPlusOffset = 1e-3;  // the constant of performer-pytorch
 constexpr double kMaxExponent = 60;       // keeps sums of exponentials finite in fp32
 constexpr double kFavorEpsilon = 1e-4;    // added to the exponentials of FAVOR+
 
-// Counter-based dropout mask: element i is kept if random_u32(seed, stream, i) >= rate * 2^32. Kept elements are
-// divided by 1 - rate.
+// A function of one element: x, a x + b, exp(x), .., x^a, or x rounded to bf16.
+enum class UnaryFunction : uint8_t { identity, affine, exp, log, sin, cos, erf, relu, sigmoid, power, round_to_bf16 };
+struct ElementFunction {
+  UnaryFunction kind = UnaryFunction::identity;
+  double a = 1, b = 0;
+  constexpr bool is_multiple() const { return kind == UnaryFunction::affine && b == 0; }
+};
+// A function of two elements.
+enum class PairFunction : uint8_t { add, subtract, multiply, divide, maximum };
+
+// Counter-based dropout mask: element i is kept if random_u32(seed, stream, i) >= dropout_threshold(rate). Kept
+// elements are divided by 1 - rate.
 struct DropoutMask {
   double rate = 0;
   uint64_t seed = 0, stream = 0;
 };
+// rate * 2^32, rounded down.
+constexpr uint32_t dropout_threshold(double rate) { return uint32_t(rate * 4294967296.0); }
 
 // Arguments of the attention kernels: shape and mask, rotary position embedding, relative position terms.
 // Pairing of the features of a head in rotary position embedding.
@@ -69,6 +84,15 @@ struct RopeShape {
   RotaryPairs pairs = RotaryPairs::interleaved;
   double magnitude = 1;       // YaRN's scale factor of the rotated features
   double position_scale = 1;  // position interpolation: position i is rotated by the angle of i * position_scale
+
+  constexpr bool interleaved() const { return pairs == RotaryPairs::interleaved; }
+  constexpr int64_t first_of_pair(int64_t i) const { return interleaved() ? 2 * i : i; }
+  // The other feature of a feature's pair.
+  template <class I>
+  constexpr I partner(I feature) const {
+    if (interleaved()) return feature ^ 1;
+    return feature < dims / 2 ? feature + dims / 2 : feature - dims / 2;
+  }
 };
 
 // One projection inside a wider tensor, such as Q in fused [Q | K | V]: columns [first, first + heads * width) of each
@@ -76,13 +100,6 @@ struct RopeShape {
 struct HeadColumns {
   Tensor rows;
   int64_t first = 0;
-};
-
-// Rotary position embedding of queries and keys, applied before their dot product. Without angles, nothing is rotated.
-struct AttentionRope {
-  RopeShape rotary;
-  Tensor angles;                          // result of Kernels::rotary_angles
-  Tensor query_positions, key_positions;  // i32, one per row: the row of `angles` to rotate by
 };
 
 // Mask, scale and dropout of attention. In a segment, query i has position i + (keys - queries) and key j has position
@@ -109,7 +126,7 @@ struct AttentionShape {
 // shared by all heads. With pi the position of query i, pj that of key j, and t = pj - pi:
 //   s_ij = scale (q_i . k_j + q_i . query_table[t] + k_j . key_table[t] + pos_queries[pi] . pos_keys[pj]) + bias[t]
 //   out_i = sum_j p_ij (v_j + value_table[t])
-struct AttentionPositionTerms {
+struct PositionTables {
   Tensor bias;                                 // (distances, heads)
   Tensor query_table, key_table, value_table;  // (distances, columns)
   Tensor pos_queries, pos_keys;                // (positions, heads * any width), indexed by position
@@ -117,6 +134,30 @@ struct AttentionPositionTerms {
 
   bool has_distances() const { return bias || query_table || key_table || value_table; }
   explicit operator bool() const { return has_distances() || pos_queries; }
+};
+
+// A call of attention, which the op hands to the kernels of a backend as a whole. q has heads * width columns, k and v
+// have key_heads() * width (AttentionShape). The queries of segment i of `queries` attend to the keys of segment i of
+// `keys`.
+struct AttentionCall {
+  HeadColumns q = {}, k = {}, v = {};
+  Segments queries = {}, keys = {};
+  AttentionShape shape = {};
+  // Rotary position embedding of queries and keys, applied before their dot product. Without angles, nothing is
+  // rotated.
+  RopeShape rope = {};
+  Tensor angles = {};                               // result of Kernels::rotary_angles
+  Tensor query_positions = {}, key_positions = {};  // i32, one per row: the row of `angles` to rotate by
+  PositionTables terms = {};
+
+  int64_t longest() const { return std::max(queries.longest(), keys.longest()); }
+};
+
+// The gradients of a call of attention. Those that are undefined are not computed.
+struct AttentionGradients {
+  HeadColumns q = {}, k = {}, v = {};  // those of k and v are sums over the heads of a group
+  PositionTables terms = {};
+  Tensor frequencies = {};  // (dims/2), accumulates as in Kernels::rope_frequencies_backward()
 };
 
 // Range of a scan over a segment: each row sums over itself and the rows before it, itself and the rows after it, or
@@ -143,10 +184,11 @@ struct CrossEntropySums {
   int64_t correct = 0;  // rows in which the target has the largest logit
 };
 
-// The sums that a loss kernel has written, f64 (4), on the CPU.
+// The sums of a loss, f64 (4), on the CPU. If a score is NaN, a composed loss has NaN instead of the number of correct
+// rows, which is read as 0.
 inline CrossEntropySums sums_from(const Tensor& totals) {
   const auto* s = totals.data<double>();
-  return {s[0], s[1], int64_t(s[2]), int64_t(s[3])};
+  return {s[0], s[1], int64_t(s[2]), std::isnan(s[3]) ? 0 : int64_t(s[3])};
 }
 
 // Arguments of the optimizer kernels.

@@ -10,6 +10,10 @@
 
 namespace gyre {
 
+// The elements of a pack, which a thread loads and stores together: 16 bytes, but at least as many as the random words
+// that a Philox block gives to dropout.
+constexpr int pack_size(size_t element_bytes) { return element_bytes > 4 ? 4 : 16 / int(element_bytes); }
+
 // Blocks of the kernels that sum the columns of a matrix (core/cuda/columns.h): there are `rows` times `columns` blocks
 // of `across` times `down` threads. A thread sums at most `rows_each` rows.
 struct ColumnBlocks {
@@ -31,6 +35,9 @@ constexpr ColumnBlocks column_blocks(int64_t rows, int64_t packs) {
   while (rows_each > 4 && divide_up(rows, down * rows_each) * columns < kManyBlocks) rows_each /= 2;
   return {divide_up(rows, down * rows_each), columns, across, down, rows_each};
 }
+
+// Blocks of the sum of all elements (core/cuda/elementary.cu), for this number of packs.
+constexpr int64_t sum_blocks(int64_t packs) { return std::min<int64_t>(1024, (packs + 255) / 256); }
 
 // Teams of the kernels of layer norm (core/cuda/layer_norm.cu). A team of `warps` warps processes a row. Each thread
 // holds `parts` packs of it.
@@ -74,8 +81,12 @@ constexpr int packed_backward_blocks(int64_t width) { return width > 64 ? 2 : 4;
 constexpr int backward_of_queries_blocks(int64_t width) { return width > 64 ? 2 : width > 32 ? 3 : 4; }
 constexpr int backward_of_keys_blocks(int64_t width) { return width > 64 ? 2 : 3; }
 
-// A block has one warp for each strip of rows of a tile. waiting[n]: segments that need n of its warps.
-constexpr int kWarpsOfBlock = 4;
+// Attention on tensor cores: bf16 heads of these widths, without position terms and window.
+constexpr bool has_tensor_width(int64_t width) { return width == 32 || width == 64 || width == 128; }
+
+// A block of these kernels processes tiles of rows; each of its warps has a strip of them. waiting[n]: segments that
+// need n of its warps.
+constexpr int kTileRows = 64, kStripRows = 16, kWarpsOfBlock = kTileRows / kStripRows;
 using WaitingSegments = std::array<int64_t, kWarpsOfBlock + 1>;
 
 // Fills each block with the segment that needs the most warps, then with the largest ones that still fit. Calls
@@ -96,8 +107,17 @@ void pack_segments(WaitingSegments waiting, const Place& place, const EndBlock& 
 
 // Attention on tensor cores moves packs of 8 features. True if each pack consists of rotated features, whose partners
 // are a pack too, or of others.
-inline bool rotates_whole_packs(const RopeShape& rotary) {
-  return rotary.dims % (rotary.pairs == RotaryPairs::interleaved ? 8 : 16) == 0;
+inline bool rotates_whole_packs(const RopeShape& rotary) { return rotary.dims % (rotary.interleaved() ? 8 : 16) == 0; }
+// True if queries and keys are to be rotated once, before these kernels: when those have tiles of long segments, which
+// several blocks load.
+inline bool rotates_first(const AttentionCall& call) { return call.angles && call.longest() > kTileRows; }
+
+// Whether the block that replaces a row of v logits by their gradients can keep it in shared memory, of which GPUs of
+// compute capability 8.0 to 9.0 have at least this much per block. Two blocks run side by side on a multiprocessor with
+// twice as much. Rows must start at multiples of 16 bytes.
+inline bool keeps_row(const Tensor& logits, int64_t v) {
+  const auto bytes = int64_t(dtype_bytes(logits.dtype()));
+  return v * bytes <= 96 << 10 && logits.cols() * bytes % 16 == 0;
 }
 
 }  // namespace gyre

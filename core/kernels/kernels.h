@@ -1,5 +1,6 @@
-// Kernels: the interface that each compute backend (CPU, CUDA) implements. One method per fused forward or backward;
-// the comments of all_kernels.inc give formulas and shapes.
+// Kernels: the interface that each compute backend (CPU, CUDA) implements. The forward and the backward pass of a fused
+// op have a method each; the elementary ops of a family share theirs. The comments of all_kernels.inc give formulas and
+// shapes.
 //
 // Conventions of all methods:
 // - Arguments are outputs first, then inputs, then constants.
@@ -17,8 +18,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "gyre/core/kernels/arguments.h"
@@ -26,6 +27,8 @@
 #include "gyre/core/tensor.h"
 
 namespace gyre {
+
+enum class FusedOp : uint8_t;  // core/kernels/fused_op.h
 
 // A weight (rows, columns), packed once for many products in the layout that Kernels::packed_linear() reads: only for
 // the kernels that packed it.
@@ -47,9 +50,31 @@ class Kernels {
   // The kernels of the same device whose matrix products of f32 data may, or may not, round their operands to tf32. The
   // kernels of a device do not round until asked.
   virtual Kernels& with_tf32(bool allowed) = 0;
+  // Whether the backend has the kernels of this op, as all have unless set_has() says otherwise. Without them, a Tape
+  // runs the op's composed definition, which is enough for training. Decoding with a key-value cache calls the kernels
+  // of attention and RoPE without a tape and cannot do without them.
+  bool has(FusedOp op) const { return !lacking_.contains(op); }
+  // For the constructor of a backend, and for tests. Must not be called while kernels run.
+  void set_has(FusedOp op, bool has) {
+    if (has) {
+      lacking_.erase(op);
+    } else {
+      lacking_.insert(op);
+    }
+  }
 
 #define GYRE_KERNEL = 0
+#define GYRE_CPU_KERNEL = 0
 #include "gyre/core/kernels/all_kernels.inc"
+
+  // Frequent calls of binary() and unary(), for tensors of one shape. `out` may be an operand. add() and scale()
+  // require tensors of one dtype; convert() converts between f32, f64 and bf16.
+  void add(const Tensor& out, const Tensor& a, const Tensor& b) { binary(out, a, b, PairFunction::add); }
+  void scale(const Tensor& out, const Tensor& x, double factor) { unary(out, x, {UnaryFunction::affine, factor}); }
+  void convert(const Tensor& out, const Tensor& x) { unary(out, x, {UnaryFunction::identity}); }
+
+ private:
+  std::set<FusedOp> lacking_;
 };
 
 // The CPU kernels for the best instruction set of this processor, and those for every instruction set that it supports,

@@ -9,23 +9,18 @@ namespace gyre::virtual_gpu {
 
 namespace {
 
-// As in core/cuda/attention: rows of a tensor-core tile and the widths of heads that have such kernels. The costs per
-// product of tiles are given for heads of kUnitWidth features.
-constexpr int64_t kTileRows = 64, kStripRows = 16, kUnitWidth = 64;
+constexpr int64_t kUnitWidth = 64;  // features of a head, for which the costs per product of tiles are given
 
-struct Call {
-  const Segments &queries, &keys;
-  const AttentionShape& shape;
+struct Call : AttentionCall {
   int64_t width;
   DType dtype;
-  bool terms;
-  const AttentionRope& rotation;
+  // `out`: the output, or its gradient.
+  Call(const AttentionCall& call, const Tensor& out)
+      : AttentionCall(call), width(out.cols() / shape.heads), dtype(out.dtype()) {}
 
-  int64_t longest() const { return std::max<int64_t>(queries.longest(), keys.longest()); }
   bool runs_on_tensor_cores() const {
-    const bool tensor_width = width == 32 || width == 64 || width == 128;
-    const bool rotates_packs = !rotation.angles || rotates_whole_packs(rotation.rotary);
-    return dtype == DType::bf16 && tensor_width && !terms && rotates_packs && shape.window >= longest() - 1;
+    const bool rotates_packs = !angles || rotates_whole_packs(rope);
+    return dtype == DType::bf16 && has_tensor_width(width) && !terms && rotates_packs && shape.window >= longest() - 1;
   }
 };
 
@@ -120,17 +115,18 @@ double drawn(const Call& call, double pairs) {
 }
 
 // Long segments read rotated copies of queries and keys, which live as long as the call.
-std::vector<Tensor> rotated_copies(const Call& call, const HeadColumns& q, const HeadColumns& k) {
+std::vector<Tensor> rotated_copies(const Call& call) {
   std::vector<Tensor> copies;
-  if (!call.rotation.angles || !call.runs_on_tensor_cores() || call.longest() <= kTileRows) return copies;
-  for (const auto& [rows, heads] : {std::pair(q.rows, call.shape.heads), std::pair(k.rows, call.shape.key_heads())}) {
+  if (!call.runs_on_tensor_cores() || !rotates_first(call)) return copies;
+  for (const auto& [rows, heads] :
+       {std::pair(call.q.rows, call.shape.heads), std::pair(call.k.rows, call.shape.key_heads())}) {
     copies.push_back(temporary({rows.rows(), heads * call.width}, call.dtype));
     report_pass("rotation", {copies.back(), copies.back()});
   }
   return copies;
 }
 
-int64_t term_gradients(const AttentionPositionTerms& d) {
+int64_t term_gradients(const PositionTables& d) {
   const Tensor* const tables[] = {&d.query_table, &d.key_table, &d.value_table, &d.bias};
   int64_t launches = d.has_distances() ? 1 : 0;
   for (const Tensor* table : tables) launches += table->defined();
@@ -139,16 +135,13 @@ int64_t term_gradients(const AttentionPositionTerms& d) {
 
 }  // namespace
 
-void VirtualKernels::attention(const Tensor& out, const Tensor& lse, const HeadColumns& q, const HeadColumns& k,
-                               const HeadColumns& /*v*/, const Segments& queries, const Segments& keys,
-                               const AttentionShape& shape, const AttentionRope& rotation,
-                               const AttentionPositionTerms& terms) {
-  const Call call{queries, keys, shape, out.cols() / shape.heads, q.rows.dtype(), bool(terms), rotation};
+void VirtualKernels::attention(const Tensor& out, const Tensor& lse, const AttentionCall& attention) {
+  const Call call(attention, out);
   const auto element = double(dtype_bytes(call.dtype));
-  const double columns = double(2 * queries.tokens()) + double(2 * keys.tokens()) / shape.group();
+  const double columns = double(2 * call.queries.tokens()) + double(2 * call.keys.tokens()) / call.shape.group();
   const double bytes = columns * double(out.cols()) * element + bytes_of({lse});
   if (!call.runs_on_tensor_cores()) return report_plain("attention without tensor cores", call, 1, 2, bytes);
-  const std::vector<Tensor> rotated = rotated_copies(call, q, k);
+  const std::vector<Tensor> rotated = rotated_copies(call);
   const AllTiles all(call);
   const double share = all.packed_share();
   report_tiles("attention", call, all.packed.blocks(), 2 * all.packed.pairs, packed_forward_blocks(call.width),
@@ -157,23 +150,22 @@ void VirtualKernels::attention(const Tensor& out, const Tensor& lse, const HeadC
                long_forward_blocks(call.width), (1 - share) * bytes, drawn(call, double(all.others.pairs)));
 }
 
-void VirtualKernels::attention_backward(const HeadColumns& /*dq*/, const HeadColumns& dk, const HeadColumns& dv,
-                                        const Tensor& dfrequencies, const AttentionPositionTerms& dterms,
-                                        const Tensor& dout, const Tensor& /*out*/, const HeadColumns& q,
-                                        const HeadColumns& k, const HeadColumns& /*v*/, const Tensor& lse,
-                                        const Segments& queries, const Segments& keys, const AttentionShape& shape,
-                                        const AttentionRope& rotation, const AttentionPositionTerms& terms) {
+void VirtualKernels::attention_backward(const AttentionGradients& gradients, const Tensor& dout, const Tensor& /*out*/,
+                                        const Tensor& lse, const AttentionCall& attention) {
+  const Call call(attention, dout);
+  const HeadColumns &dk = gradients.k, &dv = gradients.v;
+  const Tensor& dfrequencies = gradients.frequencies;
   const int64_t d = dout.cols();
-  const Call call{queries, keys, shape, d / shape.heads, dout.dtype(), bool(terms), rotation};
   const DType exact = statistics_dtype(dout.dtype());
-  const Tensor sums = temporary({shape.heads, dout.rows()}, exact);
-  const Tensor exact_dq = dfrequencies ? temporary({q.rows.rows(), d}, exact) : Tensor();
-  const bool grouped = shape.group() > 1;
-  const Tensor exact_dk = dfrequencies || (grouped && dk.rows) ? temporary({k.rows.rows(), d}, exact) : Tensor();
-  const Tensor exact_dv = grouped && dv.rows ? temporary({k.rows.rows(), d}, exact) : Tensor();
-  const double row_bytes = double(d) * double(dtype_bytes(call.dtype)), nq = queries.tokens(), nk = keys.tokens();
+  const Tensor sums = temporary({call.shape.heads, dout.rows()}, exact);
+  const Tensor exact_dq = dfrequencies ? temporary({call.q.rows.rows(), d}, exact) : Tensor();
+  const bool grouped = call.shape.group() > 1;
+  const Tensor exact_dk = dfrequencies || (grouped && dk.rows) ? temporary({call.k.rows.rows(), d}, exact) : Tensor();
+  const Tensor exact_dv = grouped && dv.rows ? temporary({call.k.rows.rows(), d}, exact) : Tensor();
+  const double row_bytes = double(d) * double(dtype_bytes(call.dtype)), nq = call.queries.tokens(),
+               nk = call.keys.tokens();
   const bool key_side = dk.rows || dv.rows;
-  const std::vector<Tensor> rotated = rotated_copies(call, q, k);
+  const std::vector<Tensor> rotated = rotated_copies(call);
   if (call.runs_on_tensor_cores()) {
     const AllTiles all(call);
     // Each kernel reads q, dout, k and v. Those of long segments also read the statistics, and the first one out.
@@ -192,35 +184,24 @@ void VirtualKernels::attention_backward(const HeadColumns& /*dq*/, const HeadCol
                    (1 - share) * ((2 * nq + 4 * nk) * row_bytes + bytes_of({lse, sums})), drawn(call, pairs));
   } else {
     report_plain("attention gradient without tensor cores", call, key_side ? 2 : 1, 7, (6 * nq + 6 * nk) * row_bytes);
-    if (const int64_t launches = term_gradients(dterms))
+    if (const int64_t launches = term_gradients(gradients.terms))
       report_plain("gradients of position terms", call, int(launches), 2, (2 * nq + 2 * nk) * row_bytes);
   }
   if (grouped && key_side)
     report({.name = "sums of groups of heads",
             .launches = int(dk.rows.defined()) + int(dv.rows.defined()),
-            .bytes = bytes_of({exact_dk, exact_dv}) * (1 + 1.0 / shape.group())});
+            .bytes = bytes_of({exact_dk, exact_dv}) * (1 + 1.0 / call.shape.group())});
   if (dfrequencies) report({.name = "frequency gradient", .launches = 2, .bytes = bytes_of({exact_dq, exact_dk})});
 }
 
 void VirtualKernels::decode_attention(const Tensor& out, const std::vector<Tensor>& steps, const Tensor& /*ancestry*/,
-                                      const AttentionShape& /*shape*/, const AttentionPositionTerms& /*terms*/) {
+                                      const AttentionShape& /*shape*/, const PositionTables& /*terms*/) {
   double bytes = bytes_of({out});
   for (const Tensor& step : steps) bytes += bytes_of({step});
   report({.name = "attention", .bytes = bytes});
 }
 
 // ---- Linear attention: core/cuda/linear_attention ------------------------------------------------------------------
-
-void VirtualKernels::head_dot(const Tensor& y, const Tensor& x, const Tensor& /*w*/, double /*factor*/) {
-  report_pass("dot product of heads", {y, x});
-}
-
-void VirtualKernels::head_dot_backward(const Tensor& dx, const Tensor& dw, const Tensor& dy, const Tensor& x,
-                                       const Tensor& /*w*/, double /*factor*/) {
-  if (x.size() == 0) return;
-  const Tensor partial = dw ? partial_sums(x.rows(), x.cols(), x.dtype()) : Tensor();
-  report({.name = "dot product gradient", .launches = dw ? 2 : 1, .bytes = bytes_of({dx, dy, x, partial, partial})});
-}
 
 // Each row of a segment updates and reads a matrix of features x width per head.
 void VirtualKernels::linear_attention_scan(const Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v,
@@ -249,15 +230,6 @@ void VirtualKernels::favor_features(const Tensor& y, const Tensor& p, const Tens
 void VirtualKernels::favor_features_backward(const Tensor& dp, const Tensor& dx, const Tensor& dy, const Tensor& p,
                                              const Tensor& x, int /*heads*/, double /*factor*/) {
   report_pass("random features gradient", {dp, dx, dy, p, x});
-}
-
-void VirtualKernels::head_divide(const Tensor& y, const Tensor& a, const Tensor& b, double /*epsilon*/) {
-  report_pass("division of heads", {y, a, b});
-}
-
-void VirtualKernels::head_divide_backward(const Tensor& da, const Tensor& db, const Tensor& dy, const Tensor& a,
-                                          const Tensor& b, double /*epsilon*/) {
-  report_pass("division gradient of heads", {da, db, dy, a, b});
 }
 
 }  // namespace gyre::virtual_gpu

@@ -5,6 +5,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/kernels/gpu_blocks.h"
+#include "gyre/core/kernels/repeat.h"
 
 namespace gyre {
 namespace {
@@ -71,7 +72,7 @@ void report_product(const Tensor& c, int64_t n, int64_t k, DType dtype, bool tf3
 Tensor in_type(const Tensor& t, DType dtype) {
   if (!t || t.dtype() == dtype) return t;
   Tensor rounded = temporary(t.shape(), dtype);
-  report_pass("rounding to bf16", {rounded, t});
+  report_pass("conversion", {rounded, t});
   return rounded;
 }
 
@@ -124,36 +125,9 @@ void VirtualKernels::linear_activation_backward(const Tensor& dx, const Tensor& 
   product_backward(dx, dw, dpre, x, w, dx_before, tf32_);
 }
 
-// ---- Packed weights ------------------------------------------------------------------------------------------------
-// Packed weights are a layout of the CPU kernels: core/cuda/gemm/packed.cu refuses them too.
-
-namespace {
-
-[[noreturn]] void refuse() { throw Error("[virtual GPU] products with packed weights are for CPUs"); }
-
-}  // namespace
-
-PackedWeight VirtualKernels::pack_weight(const Tensor& /*w*/, Precision /*precision*/) { refuse(); }
-
-void VirtualKernels::packed_linear(const Tensor& /*y*/, const Tensor& /*x*/, const PackedWeight& /*w*/,
-                                   const Tensor& /*bias*/, std::optional<Activation> /*activation*/) {
-  refuse();
-}
-
-void VirtualKernels::packed_best_tokens(const Tensor& /*values*/, const Tensor& /*columns*/, const Tensor& /*x*/,
-                                        const PackedWeight& /*w*/, int64_t /*also*/) {
-  refuse();
-}
-
 // ---- Elementwise operations ----------------------------------------------------------------------------------------
-// Elementwise operations, embeddings, means of segments and rotary positions: core/cuda/elementwise.cu, activation.cu,
-// dropout.cu, embedding.cu, segment_mean.cu and rope.cu.
-
-void VirtualKernels::add(const Tensor& out, const Tensor& a, const Tensor& b) { report_pass("sum", {out, a, b}); }
-
-void VirtualKernels::scale(const Tensor& out, const Tensor& a, double /*factor*/) { report_pass("scale", {out, a}); }
-
-void VirtualKernels::round_to_bf16(const Tensor& out, const Tensor& x) { report_pass("rounding to bf16", {out, x}); }
+// Elementwise operations, embeddings and rotary positions: core/cuda/elementary.cu, activation.cu, dropout.cu,
+// embedding.cu and rope.cu.
 
 void VirtualKernels::activation(const Tensor& y, const Tensor& x, Activation /*kind*/) {
   report_pass("elementwise activation", {y, x});
@@ -170,6 +144,105 @@ void VirtualKernels::gated_activation(const Tensor& y, const Tensor& x, Activati
 void VirtualKernels::gated_activation_backward(const Tensor& dx, const Tensor& dy, const Tensor& x,
                                                Activation /*kind*/) {
   report_pass("gated activation gradient", {dx, dy, x});
+}
+
+namespace {
+
+// A partial sum for each block of the sum of all elements.
+Tensor block_sums(const Tensor& whole) {
+  const int64_t pack = pack_size(dtype_bytes(whole.dtype()));
+  return temporary({sum_blocks((whole.size() + pack - 1) / pack)}, statistics_dtype(whole.dtype()));
+}
+
+// `to` = what a pass over `whole` computes from the tensors `read`, summed over the repetitions of `to`.
+void report_sums(std::string_view name, const Tensor& to, const Tensor& whole, std::initializer_list<Tensor> read) {
+  if (whole.size() == 0) return;
+  const double bytes = bytes_of(read) + bytes_of({to});
+  const Repeat repeat = repeat_of(to, whole);
+  if (repeat == Repeat::none) return report({.name = name, .bytes = bytes});
+  const DType exact = statistics_dtype(whole.dtype());
+  const Tensor sums = to.dtype() == exact ? to : temporary(to.shape(), exact);
+  switch (repeat) {
+    case Repeat::none:
+      break;
+    case Repeat::column:
+      report({.name = "sums of rows", .bytes = bytes});
+      break;
+    case Repeat::row:
+    case Repeat::element: {
+      const bool row = repeat == Repeat::row;
+      const Tensor partial = row ? partial_sums(whole.rows(), whole.cols(), whole.dtype()) : block_sums(whole);
+      if (row) sums.zero();
+      report({.name = row ? "sums of columns" : "sum of all elements",
+              .launches = 2,
+              .bytes = bytes + bytes_of({partial, partial})});
+    }
+  }
+  if (to.dtype() != exact) report_pass("conversion", {to, sums});
+}
+
+}  // namespace
+
+void VirtualKernels::unary(const Tensor& y, const Tensor& x, const ElementFunction& f) {
+  const bool converts = f.kind == UnaryFunction::identity;
+  if (converts && x.size() == y.size()) return report_pass("conversion", {y, x});
+  if (are_alike(y, x)) return report_pass("function", {y, x});
+  report_pass("repetition", {y, x});
+  if (!f.is_multiple() && !converts) report_pass("function", {y, y});
+}
+
+void VirtualKernels::unary_backward(const Tensor& dx, const Tensor& dy, const Tensor& x, const ElementFunction& /*f*/) {
+  report_pass("function gradient", {dx, dy, x});
+}
+
+void VirtualKernels::binary(const Tensor& y, const Tensor& a, const Tensor& b, PairFunction f) {
+  const std::string_view name = f == PairFunction::add ? "sum" : "arithmetic";
+  report_pass(are_alike(y, a, b) ? name : "arithmetic with repetition", {y, a, b});
+}
+
+void VirtualKernels::binary_backward(const Tensor& da, const Tensor& db, const Tensor& dy, const Tensor& a,
+                                     const Tensor& b, PairFunction f) {
+  const bool linear = f == PairFunction::add || f == PairFunction::subtract;
+  for (const Tensor& gradient : {da, db}) {
+    if (gradient) report_sums("arithmetic gradient", gradient, dy, {dy, linear ? Tensor() : a, linear ? Tensor() : b});
+  }
+}
+
+void VirtualKernels::where(const Tensor& y, const Tensor& mask, const Tensor& a, const Tensor& b) {
+  report_pass("choice", {y, mask, a, b});
+}
+
+void VirtualKernels::where_backward(const Tensor& da, const Tensor& db, const Tensor& dy, const Tensor& mask) {
+  for (const Tensor& gradient : {da, db}) {
+    if (gradient) report_sums("choice gradient", gradient, dy, {dy, mask});
+  }
+}
+
+void VirtualKernels::sum(const Tensor& y, const Tensor& x, double /*factor*/) { report_sums("sums", y, x, {x}); }
+
+void VirtualKernels::largest(const Tensor& y, const Tensor& x) { report_pass("maxima", {x, y}); }
+
+void VirtualKernels::largest_backward(const Tensor& dx, const Tensor& dy, const Tensor& x, const Tensor& y) {
+  report_pass("gradient of maxima", {dx, x, x, dy, y});
+}
+
+void VirtualKernels::matmul(const Tensor& y, const Tensor& a, const Tensor& b, bool transpose_a, bool /*transpose_b*/) {
+  const DType dtype = a.dtype() == DType::bf16 ? a.dtype() : b.dtype();
+  const Tensor x = in_type(a, dtype), w = in_type(b, dtype);
+  report_product(y, y.cols(), a.dim(transpose_a ? 0 : 1), dtype, tf32_, {});
+}
+
+void VirtualKernels::transpose(const Tensor& y, const Tensor& x) { report_pass("transpose", {y, x}); }
+
+void VirtualKernels::copy_columns(const Tensor& y, int64_t /*y_first*/, const Tensor& x, int64_t /*x_first*/,
+                                  int64_t count, bool add) {
+  if (y.rows() == 0 || count == 0) return;
+  const size_t accesses = (add ? 2 : 1) * dtype_bytes(y.dtype()) + dtype_bytes(x.dtype());
+  report({.name = "copy of columns", .bytes = double(y.rows()) * double(count) * double(accesses)});
+}
+
+void VirtualKernels::log_softmax_backward(const Tensor& dx, const Tensor& dy, const Tensor& y) {
+  report_pass("log-softmax gradient", {dx, dy, dy, y});
 }
 
 void VirtualKernels::dropout(const Tensor& y, const Tensor& x, const Tensor& residual, const DropoutMask& mask) {
@@ -189,14 +262,6 @@ void VirtualKernels::embedding_backward(const Tensor& dtable, const Tensor& dy, 
   const auto rows = double(std::min(dy.rows(), dtable.rows()));
   const double updated = 2 * rows * double(dtable.cols()) * double(dtype_bytes(dtable.dtype()));
   report({.name = "sums by id", .launches = 2, .bytes = bytes_of({dy}) + updated});
-}
-
-void VirtualKernels::segment_mean(const Tensor& y, const Tensor& x, const Segments& /*segments*/) {
-  report_pass("means", {y, x});
-}
-
-void VirtualKernels::segment_mean_backward(const Tensor& dx, const Tensor& dy, const Segments& /*segments*/) {
-  report_pass("gradient of means", {dx, dy});
 }
 
 // The frequencies may be a constant on the CPU.
@@ -223,7 +288,8 @@ namespace {
 
 // Rows that a block processes at the same time. Rows that are too wide for a GPU count as the widest.
 int64_t teams_of_block(const Tensor& rows) {
-  return kNormTeams[std::min(norm_team(rows.cols(), pack_size(rows.dtype())), kNormTeams.size() - 1)].teams();
+  return kNormTeams[std::min(norm_team(rows.cols(), pack_size(dtype_bytes(rows.dtype()))), kNormTeams.size() - 1)]
+      .teams();
 }
 
 // The first of the tensors is dy. `sums`: of how many vectors each block stores partial sums.
@@ -267,8 +333,6 @@ void VirtualKernels::residual_layer_norm_backward(const Tensor& dx, const Tensor
 
 // ---- Losses and the choice of tokens: core/cuda/loss and topk.cu ---------------------------------------------------
 
-constexpr size_t kKeptBytes = 96 << 10;  // the limit of cross_entropy.cu
-
 void VirtualKernels::cross_entropy(const Tensor& /*sums*/, const Tensor& lse, const Tensor& logits,
                                    const Tensor& /*targets*/, int64_t /*v*/, const CrossEntropyOptions& /*options*/) {
   if (logits.size() == 0) return;
@@ -286,8 +350,7 @@ void VirtualKernels::cross_entropy_backward(const Tensor& dlogits, const Tensor&
 void VirtualKernels::cross_entropy_in_place(const Tensor& sums, const Tensor& logits, const Tensor& targets, int64_t v,
                                             const CrossEntropyOptions& options) {
   if (logits.size() == 0) return;
-  const size_t element = dtype_bytes(logits.dtype());
-  if (size_t(v) * element > kKeptBytes || size_t(logits.cols()) * element % 16 != 0) {
+  if (!keeps_row(logits, v)) {
     const Tensor lse = temporary({logits.rows()}, statistics_dtype(logits.dtype()));
     cross_entropy(sums, lse, logits, targets, v, options);
     return cross_entropy_backward(logits, logits, targets, lse, v, options, 1);
@@ -302,24 +365,6 @@ void VirtualKernels::r_drop_in_place(const Tensor& /*sums*/, const Tensor& logit
   if (logits.size() == 0) return;
   const Tensor terms = temporary({targets.size(), 4}, DType::f64);
   report({.name = "R-Drop and gradient", .launches = 2, .bytes = bytes_of({logits, logits, logits, terms, terms})});
-}
-
-void VirtualKernels::squared_error(const Tensor& /*sums*/, const Tensor& predictions, const Tensor& targets) {
-  report_pass("squared error", {predictions, targets});
-}
-
-void VirtualKernels::squared_error_backward(const Tensor& dpredictions, const Tensor& predictions,
-                                            const Tensor& targets, double /*dloss*/) {
-  report_pass("squared error gradient", {dpredictions, predictions, targets});
-}
-
-void VirtualKernels::margin_loss(const Tensor& /*sums*/, const Tensor& scores, double /*margin*/) {
-  report_pass("margin loss", {scores});
-}
-
-void VirtualKernels::margin_loss_backward(const Tensor& dscores, const Tensor& scores, double /*margin*/,
-                                          double /*dloss*/) {
-  report_pass("margin loss gradient", {dscores, scores});
 }
 
 void VirtualKernels::log_softmax(const Tensor& out, const Tensor& x) { report_pass("log-softmax", {out, x}); }

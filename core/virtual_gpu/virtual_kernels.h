@@ -4,7 +4,7 @@
 #include <initializer_list>
 
 #include "gyre/core/kernels/gpu_blocks.h"
-#include "gyre/core/kernels/kernels.h"
+#include "gyre/core/kernels/gpu_kernels.h"
 #include "gyre/core/virtual_gpu/virtual_gpu.h"
 
 namespace gyre::virtual_gpu {
@@ -28,17 +28,14 @@ inline void report_pass(std::string_view name, std::initializer_list<Tensor> ten
 
 inline Tensor temporary(const Shape& shape, DType dtype) { return Tensor::empty(shape, dtype, kVirtualGpu); }
 
-// The elements that a thread processes together: kPackSize of core/cuda/vectors.h.
-inline int64_t pack_size(DType data) { return dtype_bytes(data) > 4 ? 4 : 16 / int64_t(dtype_bytes(data)); }
-
 // Sums of columns (core/cuda/columns.h) leave a row of partial sums per block of rows, which a second launch adds. A
 // thread has the columns of a pack.
 inline Tensor partial_sums(int64_t rows, int64_t columns, DType data) {
-  const int64_t pack = pack_size(data);
+  const int64_t pack = pack_size(dtype_bytes(data));
   return temporary({column_blocks(rows, (columns + pack - 1) / pack).rows, columns}, statistics_dtype(data));
 }
 
-class VirtualKernels final : public Kernels {
+class VirtualKernels final : public GpuKernels {
  public:
   explicit VirtualKernels(bool tf32) : tf32_(tf32) {}
 
@@ -48,6 +45,8 @@ class VirtualKernels final : public Kernels {
   Kernels& with_tf32(bool allowed) override;
 
 #define GYRE_KERNEL override
+#define GYRE_CPU_KERNEL \
+  override { no_kernel(__func__); }
 #include "gyre/core/kernels/all_kernels.inc"
 
  private:

@@ -17,6 +17,11 @@ using Task = SampleOptions::Task;
 
 }  // namespace
 
+void SampleSource::append_answers(size_t /*sample*/, int32_t /*first_row*/, std::vector<int32_t>& /*rows*/,
+                                  std::vector<int32_t>& /*targets*/) const {
+  throw Error("[documents] ", name(), ": expected samples with answers");
+}
+
 // Cuts the sentences of a part, given one by one, into samples of at most max_length rows. A sample has one row for
 // each token and one for the </s> of each document that ends in it. Task::masked adds a <s> row and, if the sample ends
 // inside a document, a </s> row, and documents apart a <s> row for each further document. Task::next adds no rows,
@@ -218,6 +223,12 @@ int CorpusSamples::rows(size_t sample) const {
 void CorpusSamples::append(size_t sample, std::vector<int32_t>& ids, std::vector<int32_t>& ends) const {
   const Place place = place_of(sample);
   place.samples.append(place.sample, ids, ends);
+}
+
+void CorpusSamples::append_answers(size_t sample, int32_t first_row, std::vector<int32_t>& rows,
+                                   std::vector<int32_t>& targets) const {
+  const Place place = place_of(sample);
+  place.samples.append_answers(place.sample, first_row, rows, targets);
 }
 
 uint64_t CorpusSamples::documents() const {

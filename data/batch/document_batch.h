@@ -28,7 +28,8 @@ struct SampleOptions {
   // masked: <s> x </s>, like BERT's [CLS] x [SEP].
   // next: the targets are x, and the inputs are <s> and x without its last id. x has a final </s> only if it ends a
   //   document (with Fill::segment: a sentence).
-  enum class Task : uint8_t { masked, next };
+  // answers: the inputs are the ids of a sample without its last one, and the targets its answers (answer_batch.h).
+  enum class Task : uint8_t { masked, next, answers };
 
   Task task = Task::masked;
   Fill fill = Fill::full;
@@ -50,7 +51,7 @@ inline constexpr std::pair<SampleOptions::Fill, std::string_view> kEnumNames<Sam
     {SampleOptions::Fill::sentences, "sentences"},
     {SampleOptions::Fill::segment, "segment"}};
 
-// Samples by number. They come from one store (DocumentSamples) or from several (CorpusSamples, DrawnSamples).
+// Samples by number. They come from one store (StoreSamples) or from several (CorpusSamples, DrawnSamples).
 class SampleSource {
  public:
   virtual ~SampleSource() = default;
@@ -60,29 +61,43 @@ class SampleSource {
   virtual int bos() const = 0;  // id of <s>
   virtual size_t size() const = 0;
   virtual int rows(size_t sample) const = 0;
-  // Appends rows(sample) ids: <s> x </s> for Task::masked, the targets x or x </s> for Task::next. Appends to `ends`
-  // the number of ids at the end of each segment: of the sample or, with documents_apart, of each of its documents.
+  // Appends rows(sample) ids: <s> x </s> for Task::masked, the targets x or x </s> for Task::next, the inputs for
+  // Task::answers. Appends to `ends` the number of ids at the end of each segment: of the sample or, with
+  // documents_apart, of each of its documents.
   virtual void append(size_t sample, std::vector<int32_t>& ids, std::vector<int32_t>& ends) const = 0;
+  // Appends the rows of a sample of Task::answers to predict, whose first row has the number `first_row`, and the
+  // targets of these rows. Throws an Error for another task.
+  virtual void append_answers(size_t sample, int32_t first_row, std::vector<int32_t>& rows,
+                              std::vector<int32_t>& targets) const;
+};
+
+// The samples of one store, or of a part of it.
+class StoreSamples : public SampleSource {
+ public:
+  virtual uint64_t documents() const = 0;  // number of documents in the part
+  virtual uint64_t tokens() const = 0;     // number of tokens in these documents, without <s> and </s>
+  virtual const TokenStore& store() const = 0;
+
+  std::string_view name() const override { return store().name(); }
+  int bos() const override { return store().bos(); }
 };
 
 // Cuts the documents of a token store (document_store.h) into samples. A sample is a range of the store's tokens.
 // Memory: 12 bytes per sample and 8 bytes per document.
-class DocumentSamples final : public SampleSource {
+class DocumentSamples final : public StoreSamples {
  public:
   // Cuts the documents of one part. The store must have one side and outlive this object. Throws an Error if the part
   // is empty or max_length is below 3.
   DocumentSamples(const TokenStore& store, const SampleOptions& options, Part part);
 
-  std::string_view name() const override { return store().name(); }
   const SampleOptions& options() const override { return options_; }
-  int bos() const override { return store().bos(); }
   size_t size() const override { return begins_.size(); }
   int rows(size_t sample) const override { return rows_[sample]; }
   void append(size_t sample, std::vector<int32_t>& ids, std::vector<int32_t>& ends) const override;
 
-  uint64_t documents() const { return documents_; }  // number of documents in the part
-  uint64_t tokens() const { return tokens_; }        // number of tokens in these documents, without <s> and </s>
-  const TokenStore& store() const { return part_.store(); }
+  uint64_t documents() const override { return documents_; }
+  uint64_t tokens() const override { return tokens_; }
+  const TokenStore& store() const override { return part_.store(); }
 
  private:
   class Sampler;
@@ -124,7 +139,7 @@ class SampleMix {
 };
 
 // Samples that also keep their store alive.
-using SharedSamples = std::shared_ptr<const DocumentSamples>;
+using SharedSamples = std::shared_ptr<const StoreSamples>;
 
 // The samples of several corpora, numbered one corpus after another.
 class CorpusSamples final : public SampleSource {
@@ -139,6 +154,8 @@ class CorpusSamples final : public SampleSource {
   size_t size() const override { return ends_.back(); }
   int rows(size_t sample) const override;
   void append(size_t sample, std::vector<int32_t>& ids, std::vector<int32_t>& ends) const override;
+  void append_answers(size_t sample, int32_t first_row, std::vector<int32_t>& rows,
+                      std::vector<int32_t>& targets) const override;
 
   uint64_t documents() const;
   uint64_t tokens() const;  // number of tokens, without <s> and </s>
@@ -147,7 +164,7 @@ class CorpusSamples final : public SampleSource {
 
  private:
   struct Place {
-    const DocumentSamples& samples;
+    const StoreSamples& samples;
     size_t sample;
   };
   Place place_of(size_t sample) const;
@@ -174,6 +191,10 @@ class DrawnSamples final : public SampleSource {
   int rows(size_t sample) const override { return all_.rows(drawn_[sample]); }
   void append(size_t sample, std::vector<int32_t>& ids, std::vector<int32_t>& ends) const override {
     all_.append(drawn_[sample], ids, ends);
+  }
+  void append_answers(size_t sample, int32_t first_row, std::vector<int32_t>& rows,
+                      std::vector<int32_t>& targets) const override {
+    all_.append_answers(drawn_[sample], first_row, rows, targets);
   }
 
  private:

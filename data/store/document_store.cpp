@@ -82,15 +82,7 @@ class DocumentWriter {
         line_ends_(options.end == DocumentEnd::whole ? LineEnds::keep
                                                      : options.line_ends.value_or(default_line_ends(vocabulary))),
         text_(std::move(files), format(), options.on_bad_line),
-        writer_(std::move(writer)) {
-    writer_.set_line_ends(line_ends_);
-    if (line_ends_ != LineEnds::keep || options.end == DocumentEnd::whole) return;
-    if (!keeps_line_ends(vocabulary))
-      throw UsageError("[data] --line-ends: keep expects a vocabulary that can write line ends, got one (",
-                       vocabulary.kind(), ") that loses them: use space or none");
-    for (int id = 0; id < vocabulary.size(); ++id)
-      line_ends_of_.push_back(count_line_ends(vocabulary.decode(std::span(&id, 1))));
-  }
+        documents_(vocabulary, line_ends_, std::move(writer), options.end == DocumentEnd::whole) {}
 
   DocumentReport run() {
     while (read_chunk()) {
@@ -98,15 +90,15 @@ class DocumentWriter {
       for (size_t i = 0; i < parts_.size(); ++i) add(parts_[i], ids_[i]);
       if (options_.on_progress) options_.on_progress(text_.file_bytes_read(), text_.file_bytes());
     }
-    DocumentReport report{text_.reports(), documents_};
+    DocumentReport report{text_.reports(), documents_.documents()};
     for (const LineReport& file : report.files) file.require_clean(options_.on_bad_line);
-    require(documents_ > 0, "[data] no document in ", report.files.front().describe(),
+    require(report.documents > 0, "[data] no document in ", report.files.front().describe(),
             report.files.size() > 1 ? " and the files after it" : "",
             text_.can_rewind() ? "" : " (a pipe can be read only once)");
     return report;
   }
 
-  TokenStore finish() { return writer_.finish(); }
+  TokenStore finish() { return documents_.finish(); }
 
  private:
   DocumentFormat format() const {
@@ -142,49 +134,19 @@ class DocumentWriter {
       LineReport& report = text_.reports()[part.file];
       report.skip(BadLine::empty, part.line, text_.place(part));
       if (line_ends_ == LineEnds::none && report.unit == "line" && report.kept > 0) --report.kept;
-    } else if (line_ends_of_.empty()) {
-      add_sentence(ids, part.text);
     } else {
-      add_lines(part.text, ids);
+      documents_.add(ids, part.text);
     }
-    if (!part.ends || !is_open_) return;
-    writer_.add_of_document({}, {});
-    ++documents_;
-    is_open_ = false;
-  }
-
-  void add_sentence(std::span<const int32_t> ids, std::string_view text) {
-    writer_.add_of_document(ids, TextSize::of(text));
-    is_open_ = true;
-  }
-
-  // A sentence ends after each token with line ends. It has the text up to the last of them.
-  void add_lines(std::string_view text, std::span<const int32_t> ids) {
-    uint32_t line_ends = 0;
-    for (const int32_t id : ids) line_ends += line_ends_of_[size_t(id)];
-    if (line_ends != count_line_ends(text)) return add_sentence(ids, text);
-    for (size_t i = 0; i < ids.size();) {
-      uint32_t ends = 0;
-      size_t after = i;
-      while (after < ids.size() && ends == 0) ends = line_ends_of_[size_t(ids[after++])];
-      size_t bytes = after == ids.size() ? text.size() : 0;
-      for (; after < ids.size() && ends > 0; --ends) bytes = text.find('\n', bytes) + 1;
-      add_sentence(ids.subspan(i, after - i), text.substr(0, bytes));
-      text.remove_prefix(bytes);
-      i = after;
-    }
+    if (part.ends) documents_.end_document();
   }
 
   const Vocabulary& vocabulary_;
   const DocumentOptions& options_;
   LineEnds line_ends_;
-  std::vector<uint32_t> line_ends_of_;  // number of line ends in each token; empty unless they are kept
   DocumentText text_;
-  TokenStoreWriter writer_;
+  DocumentAppender documents_;
   std::vector<DocumentPart> parts_;        // parts of the current chunk
   std::vector<std::vector<int32_t>> ids_;  // ids of each part
-  bool is_open_ = false;                   // whether the document has a sentence
-  uint64_t documents_ = 0;
 };
 
 TokenStore open_store(const Vocabulary& vocabulary, const Path& file, const DocumentOptions& options) {
@@ -207,6 +169,48 @@ bool keeps_line_ends(const Vocabulary& vocabulary) {
   for (const std::string_view text : {"a\nb", "a\n\nb"})
     if (count_line_ends(vocabulary.decode(vocabulary.encode(text))) != count_line_ends(text)) return false;
   return true;
+}
+
+DocumentAppender::DocumentAppender(const Vocabulary& vocabulary, LineEnds line_ends, TokenStoreWriter writer,
+                                   bool whole)
+    : writer_(std::move(writer)) {
+  writer_.set_line_ends(line_ends);
+  if (line_ends != LineEnds::keep || whole) return;
+  if (!keeps_line_ends(vocabulary))
+    throw UsageError("[data] --line-ends: keep expects a vocabulary that can write line ends, got one (",
+                     vocabulary.kind(), ") that loses them: use space or none");
+  for (int id = 0; id < vocabulary.size(); ++id)
+    line_ends_of_.push_back(count_line_ends(vocabulary.decode(std::span(&id, 1))));
+}
+
+// A sentence that ends after a token has the text up to the last line end of the token.
+void DocumentAppender::add(std::span<const int32_t> ids, std::string_view text) {
+  uint32_t line_ends = 0;
+  if (!line_ends_of_.empty())
+    for (const int32_t id : ids) line_ends += line_ends_of_[size_t(id)];
+  if (line_ends_of_.empty() || line_ends != count_line_ends(text)) return add_sentence(ids, text);
+  for (size_t i = 0; i < ids.size();) {
+    uint32_t ends = 0;
+    size_t after = i;
+    while (after < ids.size() && ends == 0) ends = line_ends_of_[size_t(ids[after++])];
+    size_t bytes = after == ids.size() ? text.size() : 0;
+    for (; after < ids.size() && ends > 0; --ends) bytes = text.find('\n', bytes) + 1;
+    add_sentence(ids.subspan(i, after - i), text.substr(0, bytes));
+    text.remove_prefix(bytes);
+    i = after;
+  }
+}
+
+void DocumentAppender::add_sentence(std::span<const int32_t> ids, std::string_view text) {
+  writer_.add_of_document(ids, TextSize::of(text));
+  is_open_ = true;
+}
+
+void DocumentAppender::end_document() {
+  if (!is_open_) return;
+  writer_.add_of_document({}, {});
+  ++documents_;
+  is_open_ = false;
 }
 
 std::vector<int32_t> encode_document(const Vocabulary& vocabulary, std::string_view text, LineEnds line_ends) {

@@ -86,6 +86,31 @@ LineEnds default_line_ends(const Vocabulary& vocabulary);
 // The ids of a whole document as training reads it: encoded as one text, or line by line with LineEnds::none.
 std::vector<int32_t> encode_document(const Vocabulary& vocabulary, std::string_view text, LineEnds line_ends);
 
+// Appends documents to a store of one side. If line ends are kept, a sentence ends after each token with line ends.
+class DocumentAppender {
+ public:
+  // Throws a UsageError if the vocabulary loses line ends that are to be kept. With `whole`, no sentence ends at them.
+  DocumentAppender(const Vocabulary& vocabulary, LineEnds line_ends, TokenStoreWriter writer, bool whole = false);
+
+  // Appends the next ids of the open document, and the size of the text that they are.
+  void add(std::span<const int32_t> ids, std::string_view text);
+  void end_document();  // does nothing if no document is open
+  // As TokenStoreWriter::add_place().
+  void add_place(uint64_t ahead, uint64_t file, uint64_t offset) { writer_.add_place(ahead, file, offset); }
+  bool has_places() const { return writer_.has_places(); }
+  bool ends_sentence(int32_t id) const { return !line_ends_of_.empty() && line_ends_of_[size_t(id)] > 0; }
+  uint64_t documents() const { return documents_; }  // those that have ended
+  TokenStore finish() { return writer_.finish(); }
+
+ private:
+  void add_sentence(std::span<const int32_t> ids, std::string_view text);
+
+  std::vector<uint32_t> line_ends_of_;  // number of line ends in each token; empty if no sentence ends at them
+  TokenStoreWriter writer_;
+  bool is_open_ = false;  // whether the document has a sentence
+  uint64_t documents_ = 0;
+};
+
 struct DocumentReport {
   std::vector<LineReport> files;
   uint64_t documents = 0;

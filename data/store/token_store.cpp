@@ -17,6 +17,93 @@ namespace gyre {
 
 using namespace token_store_format;
 
+static_assert(sizeof(TokenPlaces::Run) == 3 * sizeof(uint64_t));
+
+TokenPlaces::TokenPlaces(std::span<const std::byte> bytes, const Path& folder, uint32_t id_bytes)
+    : id_bytes_(id_bytes) {
+  PlacesTrailer trailer{};
+  const auto require_whole = [](bool is_whole) { require(is_whole, "damaged places of ids"); };
+  require_whole(bytes.size() >= sizeof trailer);
+  const size_t end = bytes.size() - sizeof trailer;
+  std::memcpy(&trailer, bytes.data() + end, sizeof trailer);
+  require_whole(crc32c(bytes.data(), bytes.size() - sizeof trailer.crc) == trailer.crc);
+  require_whole(trailer.runs <= end / sizeof(Run) && trailer.files <= end / sizeof(uint64_t) &&
+                trailer.name_bytes <= end &&
+                trailer.runs * sizeof(Run) + trailer.files * sizeof(uint64_t) + align(trailer.name_bytes) == end);
+  runs_.resize(trailer.runs);
+  std::memcpy(runs_.data(), bytes.data(), runs_.size() * sizeof(Run));
+  std::vector<uint64_t> sizes(trailer.files);
+  const std::byte* const at = bytes.data() + runs_.size() * sizeof(Run);
+  std::memcpy(sizes.data(), at, sizes.size() * sizeof(uint64_t));
+  std::string_view names(reinterpret_cast<const char*>(at + sizes.size() * sizeof(uint64_t)), trailer.name_bytes);
+  for (const uint64_t size : sizes) {
+    const size_t length = names.find('\0');
+    require_whole(length != std::string_view::npos);
+    files_.push_back(folder / names.substr(0, length));
+    names.remove_prefix(length + 1);
+    const MappedFile& map = maps_.emplace_back(files_.back());
+    require(map.size() == size, "its ids are in ", files_.back().string(), ", which had ", size, " bytes and has ",
+            map.size(), ": import it again");
+  }
+}
+
+void TokenPlaces::add(const Run& run) {
+  if (!runs_.empty() && runs_.back().first_token == run.first_token) runs_.pop_back();  // it has no tokens
+  const Run last = runs_.empty() ? Run() : runs_.back();
+  const bool is_contiguous = !runs_.empty() && run.file == last.file &&
+                             run.offset == last.offset + (run.first_token - last.first_token) * id_bytes_;
+  if (!is_contiguous) runs_.push_back(run);
+}
+
+void TokenPlaces::for_each_piece(uint64_t begin, uint64_t end,
+                                 const std::function<void(const std::byte*, uint64_t)>& f) const {
+  const auto after = std::ranges::upper_bound(runs_, begin, {}, &Run::first_token);
+  require(begin == end || after != runs_.begin(), "damaged places of ids");
+  for (auto run = size_t(after - runs_.begin()) - 1; begin < end; ++run) {
+    const Run& r = runs_.at(run);
+    const uint64_t last = std::min(end, run + 1 < runs_.size() ? runs_[run + 1].first_token : end);
+    const uint64_t skipped = begin - r.first_token, count = last - begin;
+    require(r.file < maps_.size() && last > begin, "damaged places of ids");
+    const MappedFile& map = maps_[r.file];
+    const uint64_t ids = map.size() / id_bytes_;
+    require(r.offset % id_bytes_ == 0 && r.offset / id_bytes_ <= ids && skipped <= ids - r.offset / id_bytes_ &&
+                count <= ids - r.offset / id_bytes_ - skipped,
+            "damaged places of ids");
+    f(map.data() + r.offset + skipped * id_bytes_, count);
+    begin = last;
+  }
+}
+
+// A file in the folder of the store, or below it, is named relative to it, so that the two can be moved together.
+std::vector<std::byte> TokenPlaces::bytes(const Path& folder) const {
+  std::string names;
+  std::vector<uint64_t> sizes;
+  for (const Path& file : files_) {
+    const Path whole = std::filesystem::canonical(file);
+    const Path relative = whole.lexically_relative(std::filesystem::canonical(folder));
+    names += (relative.empty() || *relative.begin() == ".." ? whole : relative).string() + '\0';
+    sizes.push_back(std::filesystem::file_size(file));
+  }
+  PlacesTrailer trailer{.runs = runs_.size(), .files = sizes.size(), .name_bytes = names.size(), .zero = 0, .crc = 0};
+  names.resize(align(names.size()));
+  std::vector<std::byte> all;
+  const auto append = [&all](const void* data, size_t size) {
+    const auto* const begin = static_cast<const std::byte*>(data);
+    all.insert(all.end(), begin, begin + size);
+  };
+  append(runs_.data(), runs_.size() * sizeof(Run));
+  append(sizes.data(), sizes.size() * sizeof(uint64_t));
+  append(names.data(), names.size());
+  append(&trailer, sizeof trailer);
+  const uint32_t crc = crc32c(all.data(), all.size() - sizeof crc);
+  std::memcpy(all.data() + all.size() - sizeof crc, &crc, sizeof crc);
+  return all;
+}
+
+void TokenPlaces::require_untruncated() const {
+  for (const MappedFile& map : maps_) map.require_untruncated();
+}
+
 TextSize TextSize::of(std::string_view text) { return {count_characters(text), text.size()}; }
 
 TextSize& TextSize::operator+=(const TextSize& other) {
@@ -89,8 +176,8 @@ void TokenStore::open() {
   Header header{};
   if (byte_count_ > 0) std::memcpy(&header, bytes_, std::min(byte_count_, sizeof header));
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) fail("expected a token store written by gyre data build");
-  if (header.version < kFirstStoreVersion || header.version > kStoreVersion)
-    fail(concat("expected format version ", kFirstStoreVersion, " to ", kStoreVersion, ", got ", header.version));
+  if (header.version < kFirstStoreVersion || header.version > kPlacesVersion)
+    fail(concat("expected format version ", kFirstStoreVersion, " to ", kPlacesVersion, ", got ", header.version));
   version_ = header.version;
   if (header.zero != 0) fail("damaged header");
   if (byte_count_ < sizeof header + sizeof trailer_) fail(concat("truncated: only ", byte_count_, " bytes"));
@@ -106,8 +193,10 @@ void TokenStore::open() {
   const uint64_t offsets_at = sizeof header + align(t.ids_bytes);
   const uint64_t offsets_bytes = (t.sides * t.sentences + 1) * sizeof(uint64_t);
   // Check the bounds of each count first, so that no sum or product below overflows.
-  const bool is_bounded = t.ids_bytes < byte_count_ && t.sentences < byte_count_ && t.tokens[0] < byte_count_ &&
-                          t.tokens[1] < byte_count_ && t.vocabulary_size <= INT32_MAX;
+  const bool elsewhere = version_ == kPlacesVersion;  // where the ids are
+  const uint64_t most_tokens = elsewhere ? UINT64_MAX / sizeof(uint64_t) / 2 : byte_count_;
+  const bool is_bounded = t.ids_bytes < byte_count_ && t.sentences < byte_count_ && t.tokens[0] < most_tokens &&
+                          t.tokens[1] < most_tokens && t.vocabulary_size <= INT32_MAX;
   const size_t end = byte_count_ - sizeof trailer_ - (version_ == kFirstStoreVersion ? 0 : sizeof text_);
   if (version_ > kFirstStoreVersion && byte_count_ >= sizeof header + sizeof text_ + sizeof trailer_) {
     std::memcpy(&text_, bytes_ + end, sizeof text_);
@@ -115,13 +204,22 @@ void TokenStore::open() {
       fail("damaged description of the text");
   }
   const uint64_t sizes_bytes = text_.has_sizes != 0 ? t.sentences * 2 * sizeof(uint32_t) : 0;
+  const uint64_t ids_bytes = elsewhere ? 0 : (t.tokens[0] + t.tokens[1]) * t.id_bytes;
+  const uint64_t places_at = offsets_at + offsets_bytes + sizes_bytes;
   const bool is_consistent = is_bounded && (t.sides == 1 || t.sides == 2) && (t.id_bytes == 2 || t.id_bytes == 4) &&
                              uint32_t(t.bos) < t.vocabulary_size && uint32_t(t.eos) < t.vocabulary_size &&
-                             t.ids_bytes == (t.tokens[0] + t.tokens[1]) * t.id_bytes &&
-                             offsets_at + offsets_bytes + sizes_bytes == end;
+                             t.ids_bytes == ids_bytes &&
+                             (elsewhere ? t.sides == 1 && places_at <= end : places_at == end);
   if (!is_consistent) fail("damaged trailer: its counts do not fit the size of the file");
   offsets_ = reinterpret_cast<const uint64_t*>(bytes_ + offsets_at);
   sizes_ = reinterpret_cast<const uint32_t*>(bytes_ + offsets_at + offsets_bytes);
+  if (!elsewhere) return;
+  try {
+    places_ = std::make_shared<TokenPlaces>(std::span(bytes_ + places_at, end - places_at), Path(name_).parent_path(),
+                                            t.id_bytes);
+  } catch (const Error& error) {
+    fail(error.what());
+  }
 }
 
 // The last part whose first number is not above this one.
@@ -149,14 +247,27 @@ TokenStore::Range TokenStore::range_of(size_t sentence, int side) const {
 
 template <class Id>
 void TokenStore::append_ids(Range range, std::vector<int32_t>& ids) const {
-  const Id* begin = reinterpret_cast<const Id*>(bytes_ + sizeof(Header));
   uint32_t largest = 0;
-  for (const Id* id = begin + range.begin; id != begin + range.end; ++id) {
-    largest = std::max(largest, uint32_t(*id));
-    ids.push_back(int32_t(*id));
-  }
+  const auto append_piece = [&](const std::byte* bytes, uint64_t count) {
+    const Id* const begin = reinterpret_cast<const Id*>(bytes);
+    for (const Id* id = begin; id != begin + count; ++id) {
+      largest = std::max(largest, uint32_t(*id));
+      ids.push_back(int32_t(*id));
+    }
+  };
+  for_each_piece(range, append_piece);
   if (range.begin != range.end && largest >= trailer_.vocabulary_size) {
     fail(concat("damaged ids: got ", largest, " in a vocabulary of ", trailer_.vocabulary_size));
+  }
+}
+
+template <class F>
+void TokenStore::for_each_piece(Range range, const F& f) const {
+  if (!places_) return f(bytes_ + sizeof(Header) + range.begin * trailer_.id_bytes, range.end - range.begin);
+  try {
+    places_->for_each_piece(range.begin, range.end, f);
+  } catch (const Error& error) {
+    fail(error.what());
   }
 }
 
@@ -220,6 +331,7 @@ uint64_t TokenStore::checksum() const {
 
 void TokenStore::require_untruncated() const {
   map_.require_untruncated();
+  if (places_) places_->require_untruncated();
   for (const TokenStore& part : parts_) part.require_untruncated();
 }
 
@@ -233,9 +345,17 @@ void TokenStore::require_vocabulary(const Vocabulary& vocabulary) const {
 void TokenStore::verify() const {
   for (const TokenStore& part : parts_) part.verify();
   if (!parts_.empty()) return;
-  const std::byte* ids = bytes_ + sizeof(Header);
-  const size_t ids_bytes = align(trailer_.ids_bytes), records = trailer_.sides * trailer_.sentences;
-  if (crc32c(ids, ids_bytes) != trailer_.ids_crc) fail("damaged ids: their checksum does not match");
+  const size_t records = trailer_.sides * trailer_.sentences;
+  const uint64_t all_tokens = trailer_.tokens[0] + trailer_.tokens[1];
+  uint32_t ids_crc = 0;
+  for_each_piece({0, all_tokens}, [&](const std::byte* ids, uint64_t count) {
+    ids_crc = crc32c(ids, count * trailer_.id_bytes, ids_crc);
+  });
+  constexpr char kZeros[8] = {};
+  const uint64_t ids_bytes = all_tokens * trailer_.id_bytes;
+  const void* const padding = places_ ? kZeros : static_cast<const void*>(bytes_ + sizeof(Header) + ids_bytes);
+  ids_crc = crc32c(padding, align(ids_bytes) - ids_bytes, ids_crc);
+  if (ids_crc != trailer_.ids_crc) fail("damaged ids: their checksum does not match");
   if (crc32c(offsets_, (records + 1) * sizeof(uint64_t)) != trailer_.offsets_crc) {
     fail("damaged offsets: their checksum does not match");
   }
@@ -260,14 +380,23 @@ using namespace token_store_format;
 
 TokenStoreWriter TokenStoreWriter::to_file(const Vocabulary& vocabulary, int sides, const Path& path) {
   require_file_output(path, "token store");
-  return TokenStoreWriter(vocabulary, sides, path.string(), path);
+  return TokenStoreWriter(vocabulary, sides, path.string(), path, kStoreVersion);
+}
+
+TokenStoreWriter TokenStoreWriter::with_places(const Vocabulary& vocabulary, TokenPlaces places, const Path& path) {
+  require_file_output(path, "token store");
+  TokenStoreWriter writer(vocabulary, 1, path.string(), path, kPlacesVersion);
+  writer.trailer_.id_bytes = places.id_bytes();
+  writer.places_ = std::move(places);
+  return writer;
 }
 
 TokenStoreWriter TokenStoreWriter::in_memory(const Vocabulary& vocabulary, int sides, std::string name) {
-  return TokenStoreWriter(vocabulary, sides, std::move(name), std::nullopt);
+  return TokenStoreWriter(vocabulary, sides, std::move(name), std::nullopt, kStoreVersion);
 }
 
-TokenStoreWriter::TokenStoreWriter(const Vocabulary& vocabulary, int sides, std::string name, std::optional<Path> path)
+TokenStoreWriter::TokenStoreWriter(const Vocabulary& vocabulary, int sides, std::string name, std::optional<Path> path,
+                                   uint32_t version)
     : name_(std::move(name)), file_(path ? std::make_unique<AtomicFile>(*path) : nullptr) {
   require(sides == 1 || sides == 2, "[token store] expected 1 or 2 sides, got ", sides);
   trailer_.fingerprint = vocabulary.fingerprint();
@@ -276,7 +405,7 @@ TokenStoreWriter::TokenStoreWriter(const Vocabulary& vocabulary, int sides, std:
   trailer_.id_bytes = vocabulary.size() <= 65536 ? 2 : 4;
   trailer_.bos = vocabulary.bos();
   trailer_.eos = vocabulary.eos();
-  Header header{.magic = {}, .version = kStoreVersion, .zero = 0};
+  Header header{.magic = {}, .version = version, .zero = 0};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   write(&header, sizeof header);
 }
@@ -290,7 +419,11 @@ void TokenStoreWriter::write(const void* data, size_t bytes) {
 
 void TokenStoreWriter::write_ids(const void* data, size_t bytes) {
   trailer_.ids_crc = crc32c(data, bytes, trailer_.ids_crc);
-  write(data, bytes);
+  if (!places_) write(data, bytes);
+}
+
+void TokenStoreWriter::add_place(uint64_t ahead, uint64_t file, uint64_t offset) {
+  places_.value().add({.first_token = trailer_.tokens[0] + ahead, .file = file, .offset = offset});
 }
 
 void TokenStoreWriter::add(const std::vector<int32_t>& source, const std::vector<int32_t>& target) {
@@ -330,14 +463,19 @@ void TokenStoreWriter::write_text() {
     text_.sizes_crc = crc32c(sizes_.data(), sizes_.size() * sizeof(uint32_t));
     write(sizes_.data(), sizes_.size() * sizeof(uint32_t));
   }
+  if (places_) {
+    const std::vector<std::byte> places = places_->bytes(std::filesystem::absolute(name_).parent_path());
+    write(places.data(), places.size());
+  }
   text_.text_crc = crc_of(text_);
   write(&text_, sizeof text_);
 }
 
 TokenStore TokenStoreWriter::finish() {
-  trailer_.ids_bytes = (trailer_.tokens[0] + trailer_.tokens[1]) * trailer_.id_bytes;
+  const uint64_t ids_bytes = (trailer_.tokens[0] + trailer_.tokens[1]) * trailer_.id_bytes;
+  trailer_.ids_bytes = places_ ? 0 : ids_bytes;
   constexpr char kZeros[8] = {};
-  write_ids(kZeros, align(trailer_.ids_bytes) - trailer_.ids_bytes);
+  write_ids(kZeros, align(ids_bytes) - ids_bytes);
   uint64_t offset = 0;
   const auto write_offset = [&] {
     trailer_.offsets_crc = crc32c(&offset, sizeof offset, trailer_.offsets_crc);

@@ -5,18 +5,22 @@
 //            zero padding to a multiple of 8 bytes
 //   offsets  u64[sides * sentences + 1]: index of the first id of each of these, and the end
 //   sizes    u32[2 * sentences]: bytes and characters of the text of each sentence, if the header says so
+//   places   only in version 3: where the ids are in other files (TokenPlaces)
 //   text     since version 2: how the text was read, and the CRC-32C of sizes and of this
 //   trailer  counts, fingerprint of the vocabulary, CRC-32C of ids, offsets and the trailer itself, "GYRE-END"
-// Version 1 has neither sizes nor text. Opening a store checks its sizes and the trailer. Every access is
-// bounds-checked. verify() checks every byte.
+// Version 1 has neither sizes nor text. A store of version 3 has no ids: they stay in the files of another program,
+// which are mapped too. Opening a store checks its sizes and the trailer. Every access is bounds-checked. verify()
+// checks every byte.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gyre/core/io/file.h"
@@ -39,6 +43,36 @@ struct TokenStoreText {
   uint32_t line_ends;  // 0: not documents; else 1 + LineEnds
   uint32_t has_sizes;
   uint32_t sizes_crc, text_crc;
+};
+
+// Where the tokens of a store of one side are in other files. A run of tokens is contiguous in one file.
+class TokenPlaces {
+ public:
+  struct Run {
+    uint64_t first_token = 0, file = 0, offset = 0;  // offset: in bytes
+  };
+
+  // The files have ids of `id_bytes` bytes in the order of this machine.
+  TokenPlaces(std::vector<Path> files, uint32_t id_bytes) : files_(std::move(files)), id_bytes_(id_bytes) {}
+  // Reads what bytes() has written. Names of files are relative to the folder. Throws an Error if a file is missing or
+  // has another size, or if the bytes are damaged.
+  TokenPlaces(std::span<const std::byte> bytes, const Path& folder, uint32_t id_bytes);
+
+  // Adds a run, or extends the last one if it is contiguous with it.
+  void add(const Run& run);
+  // Calls f(ids, count) for the pieces of a range of tokens in order. `ids` points to ids of id_bytes.
+  void for_each_piece(uint64_t begin, uint64_t end, const std::function<void(const std::byte*, uint64_t)>& f) const;
+  // The places in a store in this folder.
+  std::vector<std::byte> bytes(const Path& folder) const;
+  uint32_t id_bytes() const { return id_bytes_; }
+  const std::vector<Path>& files() const { return files_; }
+  void require_untruncated() const;
+
+ private:
+  std::vector<Path> files_;
+  std::vector<MappedFile> maps_;  // empty in a writer
+  uint32_t id_bytes_;
+  std::vector<Run> runs_;
 };
 
 // The size of a text.
@@ -86,6 +120,8 @@ class TokenStore {
   // Whether it has documents, whose boundaries it knows; gyre data build without --documents writes sentences.
   bool has_documents() const;
   bool is_of_earlier_version() const { return version_ < 2; }
+  // The files with its ids, if those are not in the store.
+  std::vector<Path> id_files() const { return places_ ? places_->files() : std::vector<Path>(); }
   bool has_text_sizes() const { return text_.has_sizes != 0; }
   TextSize text_size(size_t sentence) const;  // size of the text that was encoded, if has_text_sizes()
 
@@ -116,6 +152,8 @@ class TokenStore {
   [[noreturn]] void fail(const std::string& what) const;
   template <class Id>
   void append_ids(Range range, std::vector<int32_t>& ids) const;
+  template <class F>
+  void for_each_piece(Range range, const F& f) const;
 
   std::string name_;
   MappedFile map_;
@@ -128,6 +166,8 @@ class TokenStore {
   TokenStoreText text_{};
   TokenStoreTrailer trailer_{};  // sums, if the store is a chain
 
+  std::shared_ptr<const TokenPlaces> places_;  // null: the ids are in the store
+
   // A chain: its stores, and the first sentence and the first token of each.
   std::vector<TokenStore> parts_;
   std::vector<uint64_t> first_sentences_, first_tokens_;
@@ -137,6 +177,8 @@ class TokenStoreWriter {
  public:
   // sides: 1 or 2.
   static TokenStoreWriter to_file(const Vocabulary& vocabulary, int sides, const Path& path);
+  // A store of one side whose ids stay where they are: the caller adds the place of each.
+  static TokenStoreWriter with_places(const Vocabulary& vocabulary, TokenPlaces places, const Path& path);
   // Messages show `name` instead of a path.
   static TokenStoreWriter in_memory(const Vocabulary& vocabulary, int sides, std::string name);
 
@@ -144,13 +186,17 @@ class TokenStoreWriter {
   void add(const std::vector<int32_t>& source, const std::vector<int32_t>& target = {});
   // Appends a sentence of a document with the size of its text; an empty sentence ends a document.
   void add_of_document(std::span<const int32_t> ids, const TextSize& size);
+  // The run of tokens that begins `ahead` tokens after those that have been added, if the store has places.
+  void add_place(uint64_t ahead, uint64_t file, uint64_t offset);
+  bool has_places() const { return places_.has_value(); }
   // The line ends that a store of documents keeps.
   void set_line_ends(LineEnds line_ends) { text_.line_ends = 1 + uint32_t(line_ends); }
   // Completes the store and opens it. A file appears under its name only now.
   TokenStore finish();
 
  private:
-  TokenStoreWriter(const Vocabulary& vocabulary, int sides, std::string name, std::optional<Path> path);
+  TokenStoreWriter(const Vocabulary& vocabulary, int sides, std::string name, std::optional<Path> path,
+                   uint32_t version);
   void write_ids(const void* data, size_t bytes);
   void write(const void* data, size_t bytes);
   void add_side(std::span<const int32_t> ids, int side);
@@ -162,6 +208,7 @@ class TokenStoreWriter {
   std::vector<uint32_t> lengths_;  // length of each side of each sentence
   std::vector<uint32_t> sizes_;    // bytes and characters of each sentence
   std::vector<uint16_t> narrow_;
+  std::optional<TokenPlaces> places_;
   uint64_t written_ = 0;
   TokenStoreText text_{};
   TokenStoreTrailer trailer_{};

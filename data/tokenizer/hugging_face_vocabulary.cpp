@@ -526,6 +526,14 @@ bool names_bos(const Vocabulary& vocabulary) {
   return sentencepiece == nullptr || sentencepiece->names_bos();
 }
 
+std::string find_chat_template(const Path& directory, const Vocabulary& vocabulary) {
+  if (const Path file = directory / kChatTemplateFile; fs::exists(file)) return read_file(file);
+  if (const auto* json = dynamic_cast<const JsonVocabulary*>(&vocabulary))
+    return find_chat_template(json->tokenizer_config());
+  const auto* sentencepiece = dynamic_cast<const SentencePieceVocabulary*>(&vocabulary);
+  return sentencepiece == nullptr ? "" : find_chat_template(sentencepiece->tokenizer_config());
+}
+
 bool can_write_hugging_face(const Vocabulary& vocabulary) {
   // transformers does not have SentencePiece's models of words and characters.
   const bool is_sentencepiece = dynamic_cast<const SentencePieceVocabulary*>(&vocabulary) != nullptr &&
@@ -534,11 +542,13 @@ bool can_write_hugging_face(const Vocabulary& vocabulary) {
          dynamic_cast<const JsonVocabulary*>(&vocabulary) != nullptr;
 }
 
-bool write_hugging_face_vocabulary(const Path& directory, const Vocabulary& vocabulary, int64_t longest) {
+bool write_hugging_face_vocabulary(const Path& directory, const Vocabulary& vocabulary, int64_t longest,
+                                   const std::string& chat_template) {
   const auto* wordpiece = dynamic_cast<const WordPieceVocabulary*>(&vocabulary);
   const auto* json = dynamic_cast<const JsonVocabulary*>(&vocabulary);
   const auto* sentencepiece = dynamic_cast<const SentencePieceVocabulary*>(&vocabulary);
   if (!can_write_hugging_face(vocabulary)) return false;
+  if (!chat_template.empty()) write_file(directory / kChatTemplateFile, chat_template);
   if (wordpiece != nullptr) {
     write_file(directory / "vocab.txt", wordpiece->lines());
     // BertTokenizer for a RoFormer with WordPiece too, because RoFormerTokenizer splits Chinese text into words first
@@ -551,6 +561,7 @@ bool write_hugging_face_vocabulary(const Path& directory, const Vocabulary& voca
   }
   auto config = json != nullptr ? json->tokenizer_config() : sentencepiece->tokenizer_config();
   if (longest > 0 && !config.contains("model_max_length")) config["model_max_length"] = longest;
+  if (!chat_template.empty()) config.erase(kChatTemplate);
   if (json != nullptr) write_file(directory / "tokenizer.json", json->tokenizer());
   if (sentencepiece != nullptr) write_file(directory / "tokenizer.model", sentencepiece->model());
   write_file(directory / "tokenizer_config.json", json_text(config, 2) + "\n");

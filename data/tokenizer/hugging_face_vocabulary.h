@@ -30,14 +30,19 @@ Path hugging_face_copy_name(const Vocabulary& vocabulary);
 // Whether the files of a vocabulary name a token that begins a text. Otherwise bos() is the one that ends it.
 bool names_bos(const Vocabulary& vocabulary);
 
+// The text of the chat template of a model in a directory: that of chat_template.jinja there, or else of the settings
+// of its vocabulary. Empty if there is none.
+std::string find_chat_template(const Path& directory, const Vocabulary& vocabulary);
+
 // Whether write_hugging_face_vocabulary writes this kind of vocabulary.
 bool can_write_hugging_face(const Vocabulary& vocabulary);
 // Writes the files of a tokenizer: vocab.txt of a BertTokenizer, or of a RoFormerTokenizer for a vocabulary of kind
 // wobert, also as tokenizer.json: without it, RoFormerTokenizer of transformers 5.24 finds no words. No file has
 // jieba's dictionary, because RoFormerTokenizer always uses that of its package rjieba. tokenizer.json of a
 // JsonVocabulary. tokenizer.model of a SentencePiece vocabulary. tokenizer_config.json of each. longest: maximum
-// sequence length of the model in ids; 0: unlimited. Returns false, and writes nothing, for other kinds of
-// vocabularies.
-bool write_hugging_face_vocabulary(const Path& directory, const Vocabulary& vocabulary, int64_t longest);
+// sequence length of the model in ids; 0: unlimited. chat_template: content of chat_template.jinja, instead of that in
+// the settings; empty: no such file. Returns false, and writes nothing, for other kinds of vocabularies.
+bool write_hugging_face_vocabulary(const Path& directory, const Vocabulary& vocabulary, int64_t longest,
+                                   const std::string& chat_template = {});
 
 }  // namespace gyre

@@ -126,9 +126,22 @@ Json find_tokenizer_config(const Path& directory) {
     const auto json = std::filesystem::exists(model) ? find_json(read_file(model)) : std::nullopt;
     if (json && json->is_object() && !is_empty(*json, kClass)) config[kClass] = (*json)[kClass];
   }
-  const Path chat = directory / "chat_template.jinja";
-  if (std::filesystem::exists(chat) && !config.contains("chat_template")) config["chat_template"] = read_file(chat);
+  // It replaces that of tokenizer_config.json.
+  if (const Path chat = directory / kChatTemplateFile; std::filesystem::exists(chat))
+    config[kChatTemplate] = read_file(chat);
   return config;
+}
+
+std::string find_chat_template(const Json& config) {
+  const auto found = config.find(kChatTemplate);
+  if (found == config.end()) return "";
+  if (found->is_string()) return found->get<std::string>();
+  if (!found->is_array()) return "";
+  for (const Json& named : *found) {
+    const bool is_default = named.is_object() && named.value("name", Json()) == "default";
+    if (is_default && named.value("template", Json()).is_string()) return named["template"].get<std::string>();
+  }
+  return "";
 }
 
 bool lists_added_tokens(const Path& directory) {

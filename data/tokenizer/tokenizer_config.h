@@ -26,6 +26,11 @@ std::optional<bool> find_lower_case_setting(const Path& directory);
 // there is no such file.
 Json find_tokenizer_config(const Path& directory);
 
+inline constexpr const char* kChatTemplateFile = "chat_template.jinja";
+inline constexpr const char* kChatTemplate = "chat_template";  // key of the template in tokenizer_config.json
+// The chat template of the settings, Jinja, or the one named "default" of several; empty if there is none.
+std::string find_chat_template(const Json& config);
+
 // Whether tokenizer_config.json has added_tokens_decoder, so that transformers 5 does not look for added tokens
 // elsewhere.
 bool lists_added_tokens(const Path& directory);

@@ -14,23 +14,11 @@ namespace {
 constexpr OnResume kOtherModel = OnResume::another_model;  // it changes the weights or what a trained model computes
 constexpr OnResume kOtherBits = OnResume::other_bits;      // it changes only how the weights are trained
 
-PositionConfig& position_of(ModelConfig& config) { return config.position; }
-PositionConfig& position_of(ClassifierConfig& config) { return config.encoder.position; }
-
-// Passes the values of config.json with their keys to the visitor: a reader, a writer, or a check of every value.
-template <class Visitor, class Config>
-void visit_fields(Visitor& visitor, Config& config) {
-  const OptionList list = OptionList::of(config);
-  for (const OptionList::Entry& entry : list.entries())
-    if (!entry.option.key.empty()) visit_field(visitor, entry.option.key, entry.option.value.field);
-  visit_position(visitor, position_of(config), "position/");
-}
-
 template <class Config>
 Json json_of(Config config) {
   ConfigWriter writer;
   writer("model", Config::kModel);
-  visit_fields(writer, config);
+  visit_options(writer, OptionList::of(config));
   return writer.json;
 }
 
@@ -46,7 +34,7 @@ Config config_of(const Json& json) {
     throw Error("[config] expected a model of kind ", Config::kModel, takes_decoders ? " or decoder" : "", ", got ",
                 is_decoder ? "decoder" : model);
   }
-  visit_fields(reader, config);
+  visit_options(reader, OptionList::of(config));
   reader.refuse_unknown();
   config.validate();
   return config;
@@ -77,8 +65,8 @@ struct FieldBounds {
 template <class Config>
 void require_bounds(Config config) {
   FieldBounds bounds;
-  visit_fields(bounds, config);
   const OptionList list = OptionList::of(config);
+  visit_options(bounds, list);
   for (const OptionList::Entry& entry : list.entries()) {
     const std::optional<Bounds>& declared = entry.option.bounds;
     if (!declared || declared->contain(*entry.option.value.number())) continue;
@@ -171,7 +159,7 @@ void ModelConfig::declare_blocks(OptionList& list) {
            "activation function of the feed-forward blocks", OptionDetails{.key = "activation"});
 }
 
-void ModelConfig::declare_shared(OptionList& list) {
+void ModelConfig::declare_shared(OptionList& list, bool has_cross_attention) {
   list.add(
       kOtherModel, "--norm", &norm, "layer norm after each residual sum, or before each block",
       OptionDetails{.key = "norm", .values_called = {{"pre", {"transformer-preprocess", "decoder-normalize-before"}}}});
@@ -204,7 +192,7 @@ void ModelConfig::declare_shared(OptionList& list) {
            "dropout rate inside the feed-forward blocks",
            {.bounds = rate(), .key = "activation_dropout", .also_called = {"relu-dropout"}});
   attention.declare(list, position);
-  position.declare(list);
+  position.declare(list, has_cross_attention);
 }
 
 void EncoderDecoderConfig::declare(OptionList& list) {
@@ -223,8 +211,7 @@ void EncoderDecoderConfig::declare(OptionList& list) {
            &tied_output, "use the target embeddings as the output projection", OptionDetails{.key = "tied_output"});
   list.add(kOtherModel, "--scale-embedding,!--no-scale-embedding", &scale_embedding,
            "multiply embeddings by sqrt(width)", OptionDetails{.key = "scale_embedding"});
-  declare_shared(list);
-  position.declare_cross_attention(list);
+  declare_shared(list, /*has_cross_attention=*/true);
   for (const auto& [option, name] : {std::pair("transformer-heads", "encoder-attention-heads"),
                                      {"transformer-dim-ffn", "encoder-ffn-embed-dim"},
                                      {"encoder-normalize-before", "encoder-normalize-before"},
@@ -291,7 +278,7 @@ void EncoderOnlyConfig::declare(OptionList& list) {
   list.add(kOtherBits, "--scaled-residual-init,!--no-scaled-residual-init", &scaled_residual_init,
            "divide the initial weights that end residual branches by sqrt(2 x layers), as in GPT-2",
            OptionDetails{.key = "scaled_residual_init"});
-  declare_shared(list);
+  declare_shared(list, /*has_cross_attention=*/false);
 }
 
 void ClassifierConfig::declare(OptionList& list) {

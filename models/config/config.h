@@ -133,7 +133,8 @@ struct ModelConfig : LayerConfig {
 
  protected:
   void declare_blocks(OptionList& list);  // heads and feed-forward blocks
-  void declare_shared(OptionList& list);  // norms, dropout, attention, position encoding
+  // Norms, dropout, attention, position encoding.
+  void declare_shared(OptionList& list, bool has_cross_attention);
   void validate_shared() const;
 
  private:
@@ -185,8 +186,8 @@ struct EncoderOnlyConfig : ModelConfig {
   void validate() const;
   Json to_json() const;
   static EncoderOnlyConfig from_json(const Json& json);
-  // mlm-small, {bert,wobert,nezha,roformer}-{mini,small,base}, and the causal lm-tiny, gpt2-small,
-  // llama-{tiny,160m,1b} and neox-160m; the caller sets vocab_size.
+  // mlm-small, {bert,wobert,nezha,roformer}-{mini,small,base}, and the causal lm-nano, lm-tiny, gpt2-small,
+  // llama-{tiny,160m,1b} and neox-160m; the caller sets vocab_size, for which lm-nano proposes 16.
   static EncoderOnlyConfig preset(const std::string& name);
   static std::vector<std::string> preset_names();
 

@@ -16,9 +16,9 @@
 
 namespace gyre {
 
-// Passes the value that a field of a variant points to, with its key, to the visitor.
-template <class Visitor, class Field>
-void visit_field(Visitor& visitor, const std::string& key, const Field& field) {
+// Passes the field of an option to the visitor, with a key.
+template <class Visitor>
+void visit_field(Visitor& visitor, const std::string& key, const OptionValue::Field& field) {
   std::visit(
       [&](auto value) {
         if constexpr (std::is_pointer_v<decltype(value)>) {
@@ -30,16 +30,11 @@ void visit_field(Visitor& visitor, const std::string& key, const Field& field) {
       field);
 }
 
-// Passes each option of a position encoding to the visitor, under the name that the encoding gives it.
+// Passes the fields of the options of config.json to the visitor.
 template <class Visitor>
-void visit_options(Visitor& visitor, const std::vector<PositionOption>& options, const std::string& prefix = "") {
-  for (const PositionOption& option : options) visit_field(visitor, prefix + option.name, option.value);
-}
-
-template <class Visitor>
-void visit_position(Visitor& visitor, PositionConfig& config, const std::string& prefix = "") {
-  visitor(prefix + "encoding", config.encoding);
-  visit_options(visitor, config.options(), prefix);
+void visit_options(Visitor& visitor, const OptionList& options) {
+  for (const OptionList::Entry& entry : options.entries())
+    if (!entry.option.key.empty()) visit_field(visitor, entry.option.key, entry.option.value.field);
 }
 
 class ConfigWriter {

@@ -27,12 +27,14 @@ constexpr Preset kEncodersOnly[] = {{"mlm-small", 4, 256, 1024, 4, 0.1},      {"
                                     {"roformer-mini", 4, 256, 1024, 4, 0.1},  {"roformer-small", 4, 512, 2048, 8, 0.1},
                                     {"roformer-base", 12, 768, 3072, 12, 0.1}};
 
-// Causal models. lm-tiny and gpt2-small have the blocks of GPT-2, llama-* those of LLaMA (Touvron et al. 2023), and
-// neox-160m those of GPT-NeoX (Black et al. 2022). Sizes: gpt2-small as in Radford et al. 2019, llama-160m as in Miao
-// et al. 2023 (SpecInfer), llama-1b as Llama 3.2 1B, neox-160m as Pythia-160m (Biderman et al. 2023).
-constexpr Preset kDecodersOnly[] = {{"lm-tiny", 4, 256, 1024, 4, 0.1},   {"gpt2-small", 12, 768, 3072, 12, 0.1},
-                                    {"llama-tiny", 6, 384, 1024, 6, 0},  {"llama-160m", 12, 768, 3072, 12, 0},
-                                    {"llama-1b", 16, 2048, 8192, 32, 0}, {"neox-160m", 12, 768, 3072, 12, 0}};
+// Causal models. lm-nano, lm-tiny and gpt2-small have the blocks of GPT-2, llama-* those of LLaMA (Touvron et al.
+// 2023), and neox-160m those of GPT-NeoX (Black et al. 2022). Sizes: lm-nano so that every number of a step can be
+// read, gpt2-small as in Radford et al. 2019, llama-160m as in Miao et al. 2023 (SpecInfer), llama-1b as Llama 3.2 1B,
+// neox-160m as Pythia-160m (Biderman et al. 2023).
+constexpr Preset kDecodersOnly[] = {
+    {"lm-nano", 1, 8, 16, 2, 0},        {"lm-tiny", 4, 256, 1024, 4, 0.1},    {"gpt2-small", 12, 768, 3072, 12, 0.1},
+    {"llama-tiny", 6, 384, 1024, 6, 0}, {"llama-160m", 12, 768, 3072, 12, 0}, {"llama-1b", 16, 2048, 8192, 32, 0},
+    {"neox-160m", 12, 768, 3072, 12, 0}};
 
 // BERT and the models that share all of its options except the position encoding. max_positions: of the published base
 // model. A WoBERT is a BERT with a vocabulary of Chinese words (Su 2020).
@@ -104,6 +106,7 @@ void make_neox(EncoderOnlyConfig& c) {
 // Sets the options of a causal preset, which has its sizes.
 void make_decoder(const std::string& name, EncoderOnlyConfig& c) {
   make_causal(c);
+  if (name == "lm-nano") c.vocab_size = 16;
   if (name == "gpt2-small") make_gpt2(c);
   if (name == "llama-tiny") make_llama(c, 2, 10000, true);
   if (name == "llama-160m") make_llama(c, 0, 10000, false);

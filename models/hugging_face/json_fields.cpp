@@ -79,7 +79,10 @@ std::string keys_behind(const Json& json, const std::string& message) {
 
 Json json_of(RopeOptions options) {
   ConfigWriter writer;
-  visit_options(writer, options.describe());
+  OptionList list;
+  options.declare(list);
+  for (const OptionList::Entry& entry : list.entries())
+    visit_field(writer, key_of(entry.option), entry.option.value.field);
   return writer.json;
 }
 

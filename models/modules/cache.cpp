@@ -33,7 +33,7 @@ Tensor KeyValueCache::attend(Kernels& kernels, int layer, const Tensor& qkv, int
   steps.push_back(qkv);
   const int64_t dim = qkv.cols() / 3;
   Tensor out = Tensor::empty({qkv.dim(0), dim}, qkv.dtype(), qkv.device());
-  const Terms& terms = terms_[size_t(layer)];
+  const LayerPositionTerms& terms = terms_[size_t(layer)];
   kernels.decode_attention(out, steps, ancestry_, {.heads = heads, .scale = terms.scale, .dropout = {}}, terms.values);
   return out;
 }

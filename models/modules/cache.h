@@ -31,11 +31,11 @@ class KeyValueCache {
   // tokens; it is called only if the cache is longer than the last `longest`.
   template <class Make>
   void set_terms(int layer, int64_t head_width, const Make& make) {
-    Terms& kept = terms_[size_t(layer)];
+    LayerPositionTerms& kept = terms_[size_t(layer)];
     if (length() <= kept.longest) return;
     kept.longest = int64_t(std::bit_ceil(uint64_t(std::max(length(), 32))));
     const PositionTerms terms = make(kept.longest);
-    kept.values = terms.values();
+    kept.values = terms.tables();
     kept.scale = terms.score_scale(head_width);
   }
   // Stores qkv(rows, 3 * dim), the [query | key | value] of each row's new token. The queries attend to all tokens of
@@ -46,14 +46,14 @@ class KeyValueCache {
   void gather(const std::vector<int>& parents);
 
  private:
-  struct Terms {
-    AttentionPositionTerms values;
+  struct LayerPositionTerms {
+    PositionTables values;
     double scale = 0;
     int64_t longest = 0;
   };
 
   std::vector<std::vector<Tensor>> steps_;  // projections of each step, by layer
-  std::vector<Terms> terms_;                // terms by layer
+  std::vector<LayerPositionTerms> terms_;   // terms by layer
   Tensor ancestry_;           // i32 (rows, length): ancestry_(i, t) is the row of step t for token t of row i
   std::vector<int> parents_;  // row of ancestry_ that each row of the next step extends
 };

@@ -69,9 +69,9 @@ PositionTerms terms_of(const Var& x, const RowPositions& positions, int layer, b
 void rotate_heads(const Var& x, const RowPositions& positions, int64_t heads, int64_t width) {
   if (!positions.rotation) return;
   require(!x.tape().recording(), "[attention] expected a tape that does not record for decoding");
-  RopeShape rotary = positions.rotation.rotary;
-  rotary.heads = int(heads);
-  x.kernels().rope({x.value()}, {x.value()}, positions.positions, positions.rotation.angles, rotary, width, false);
+  RopeShape shape = positions.rotation.shape;
+  shape.heads = int(heads);
+  x.kernels().rope({x.value()}, {x.value()}, positions.positions, positions.rotation.angles, shape, width, false);
 }
 
 bool rotates_values(const RowPositions& positions) {
@@ -81,8 +81,8 @@ bool rotates_values(const RowPositions& positions) {
 // Values of `heads` heads, rotated if the encoding does that.
 Var turned_values(const Var& v, const RowPositions& positions, int heads) {
   if (!rotates_values(positions)) return v;
-  RopeAngles rotation = positions.rotation;
-  rotation.rotary.heads = heads;
+  Rope rotation = positions.rotation;
+  rotation.shape.heads = heads;
   return rope(v, rotation, positions.positions);
 }
 
@@ -177,29 +177,36 @@ Var SelfAttention::advance(const Var& x, const RowPositions& positions, TokenCac
     return out_proj_(attend_linearly(x, cache.chunk(), positions, /*causal=*/true, &cache));
   const auto [q, k, v] = project(x);
   const int64_t width = dim_ / options_.heads;
-  AttentionRope rotation;
+  const PositionTerms terms = terms_of(x, positions, layer_, /*causal=*/true);
+  AttentionCall call{.queries = cache.chunk(),
+                     .keys = cache.rows(),
+                     .shape = {.heads = options_.heads,
+                               .kv_heads = options_.kv_heads,
+                               .scale = terms.score_scale(width),
+                               .causal = true,
+                               .window = std::min(window_of(attention_, true), cache.reach()),
+                               .dropout = {}},
+                     .terms = terms.tables()};
   if (cache.keys() == TokenCache::Keys::rotated) {
     rotate_heads(q, positions, options_.heads, width);
     rotate_heads(k, positions, options_.kv_heads, width);
   } else if (positions.rotation) {
-    rotation = {positions.rotation.rotary, positions.rotation.angles, positions.positions, cache.row_positions()};
+    call.rope = positions.rotation.shape;
+    call.angles = positions.rotation.angles;
+    call.query_positions = positions.positions;
+    call.key_positions = cache.row_positions();
   }
   if (rotates_values(positions)) rotate_heads(v, positions, options_.kv_heads, width);
   const auto& [keys, values] = cache.extend(layer_, k.value(), v.value());
-  const PositionTerms terms = terms_of(x, positions, layer_, /*causal=*/true);
-  const AttentionShape shape{.heads = options_.heads,
-                             .kv_heads = options_.kv_heads,
-                             .scale = terms.score_scale(width),
-                             .causal = true,
-                             .window = std::min(window_of(attention_, true), cache.reach()),
-                             .dropout = {}};
   for (int text = 0; terms.pos_queries && text < cache.texts(); ++text) {
     require(cache.rows().length(text) == cache.length(text), "[token cache] expected all ", cache.length(text),
             " rows of text ", text, ", by whose positions the encoding adds terms, got ", cache.rows().length(text));
   }
+  call.q = {q.value()};
+  call.k = {keys};
+  call.v = {values};
   const Tensor out = q.value().like();
-  x.kernels().attention(out, {}, {q.value()}, {keys}, {values}, cache.chunk(), cache.rows(), shape, rotation,
-                        terms.values());
+  x.kernels().attention(out, {}, call);
   for (int text = 0; text < cache.texts(); ++text)
     x.tape().count_flops(4 * double(cache.chunk().length(text)) * double(cache.rows().length(text)) * double(dim_));
   return out_proj_(x.tape().constant(out));

@@ -51,8 +51,8 @@ Tensor as_statistics(const Var& x) {
 // The rows of a chunk in the dtype of the states, and the sums of their texts.
 class StateReader {
  public:
-  StateReader(Kernels& kernels, const Features& features, const Var& v, int heads)
-      : kernels_(kernels),
+  StateReader(const Features& features, const Var& v, int heads)
+      : tape_(v.tape()),
         heads_(heads),
         query_(as_statistics(features.query)),
         key_(as_statistics(features.key)),
@@ -69,24 +69,25 @@ class StateReader {
   }
 
   void add(const LinearState& state, int64_t row) const {
-    kernels_.add(state.keys, state.keys, key_.slice(row, row + 1));
+    tape_.kernels().add(state.keys, state.keys, key_.slice(row, row + 1));
     for (int h = 0; h < heads_; ++h) {
       const Tensor sums = of_head(state.values, h);
-      kernels_.linear_backward({}, sums, {}, part(values_, row, h), part(turned_key_, row, h), sums, {});
+      tape_.kernels().linear_backward({}, sums, {}, part(values_, row, h), part(turned_key_, row, h), sums, {});
     }
   }
 
   void read(const LinearState& state, int64_t row) const {
-    kernels_.head_dot(denominators_.slice(row, row + 1), query_.slice(row, row + 1), state.keys, 1);
+    const Var query = tape_.constant(query_.slice(row, row + 1));
+    const Var keys = tape_.constant(state.keys.reshape({key_.cols()}));
+    denominators_.slice(row, row + 1).copy_from(head_dot(query, keys, heads_, 1).value());
     for (int h = 0; h < heads_; ++h)
-      kernels_.linear(part(numerators_, row, h), part(turned_query_, row, h), of_head(state.values, h), {});
+      tape_.kernels().linear(part(numerators_, row, h), part(turned_query_, row, h), of_head(state.values, h), {});
   }
 
   // Rows first .. last - 1 of the output, after read().
   Tensor output(int64_t first, int64_t last) const {
-    const Tensor out = numerators_.slice(first, last).like();
-    kernels_.head_divide(out, numerators_.slice(first, last), denominators_.slice(first, last), kEpsilon);
-    return out;
+    const auto rows_of = [&](const Tensor& sums) { return tape_.constant(sums.slice(first, last)); };
+    return head_divide(rows_of(numerators_), rows_of(denominators_), kEpsilon).value();
   }
 
  private:
@@ -99,7 +100,7 @@ class StateReader {
     return of_head(x.slice(row, row + 1).reshape({x.cols(), 1}), h).reshape({1, x.cols() / heads_});
   }
 
-  Kernels& kernels_;
+  Tape& tape_;
   int heads_;
   Tensor query_, key_, turned_query_, turned_key_, values_, numerators_, denominators_;
 };
@@ -117,7 +118,7 @@ Var advance_linear_attention(const Var& q, const Var& k, const Var& v, const Var
                              std::vector<LinearState>& states, const LinearAttentionOptions& o) {
   const Features features(q, k, random_vectors, o);
   const Kernels& kernels = q.kernels();
-  const StateReader reader(q.kernels(), features, v, o.heads);
+  const StateReader reader(features, v, o.heads);
   const bool has_prompts = std::any_of(states.begin(), states.end(), [](const LinearState& s) { return !s.keys; });
   const Tensor out =
       has_prompts ? attend(features, v, chunk, o.heads, ScanDirection::before).value() : v.value().like();

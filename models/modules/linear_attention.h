@@ -17,8 +17,8 @@ struct LinearAttentionOptions {
   bool causal = false;
   FeatureMap map = FeatureMap::elu;
   LinearRope rope = LinearRope::post_map;
-  RopeAngles rotation = {};  // empty: no rotation
-  Tensor positions = {};     // positions of the rows, i32: for the rotation
+  Rope rotation = {};     // empty: no rotation
+  Tensor positions = {};  // positions of the rows, i32: for the rotation
 };
 
 // q, k, v(n, dim) -> (n, dim). random_vectors(features, head width) is for FAVOR+; otherwise it is empty.

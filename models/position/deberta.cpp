@@ -11,11 +11,8 @@ namespace {
 struct DebertaOptions {
   int64_t clip = 512;  // k
 
-  std::vector<PositionOption> describe() {
-    return {{.name = "deberta_clip",
-             .value = &clip,
-             .unit = "TOKENS",
-             .help = "longer distances share the row of this one"}};
+  void declare(OptionList& list) {
+    list.add(OnResume::another_model, "--deberta-clip", &clip, "TOKENS", "longer distances share the row of this one");
   }
 };
 
@@ -38,8 +35,8 @@ class Deberta final : public PositionEncoding {
     const auto layer = size_t(request.layer);
     const Var p = tape.parameter(*table_);
     PositionTerms terms;
-    terms.query_table = embedding_lookup(linear(p, tape.parameter(*keys_[layer])), rows(to_queries_, request, -1));
-    terms.key_table = embedding_lookup(linear(p, tape.parameter(*queries_[layer])), rows(to_keys_, request, 1));
+    terms.query_table = gather_rows(linear(p, tape.parameter(*keys_[layer])), rows(to_queries_, request, -1));
+    terms.key_table = gather_rows(linear(p, tape.parameter(*queries_[layer])), rows(to_keys_, request, 1));
     terms.zero_offset = to_queries_.zero_offset();
     terms.scale = scale_;
     return terms;

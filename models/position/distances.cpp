@@ -43,7 +43,7 @@ void BucketBias::set(PositionTerms& terms, Tape& tape, const PositionTermsReques
   const Tensor& rows = rows_.get(request, [&](const PositionTermsRequest& wider) {
     return distance_ids(wider, [&](int64_t t) { return distance_bucket(t, buckets_, max_distance_, wider.causal); });
   });
-  terms.bias = embedding_lookup(tape.parameter(*table_), rows);
+  terms.bias = gather_rows(tape.parameter(*table_), rows);
   terms.zero_offset = rows_.zero_offset();
 }
 

@@ -63,15 +63,11 @@ struct BucketBiasOptions {
   int64_t buckets = 32;
   int64_t max_distance = 128;  // distance from which on all share the last bucket
 
-  std::vector<PositionOption> describe() {
-    return {{.name = "bias_buckets",
-             .value = &buckets,
-             .unit = "NUMBER",
-             .help = "buckets of distances, each with a bias, in t5 and tupe"},
-            {.name = "bias_max_distance",
-             .value = &max_distance,
-             .unit = "TOKENS",
-             .help = "distance from which on all share the last bucket"}};
+  void declare(OptionList& list) {
+    list.add(OnResume::another_model, "--bias-buckets", &buckets, "NUMBER",
+             "buckets of distances, each with a bias, in t5 and tupe");
+    list.add(OnResume::another_model, "--bias-max-distance", &max_distance, "TOKENS",
+             "distance from which on all share the last bucket");
   }
   // Throws "[encoding] ..." for numbers out of range.
   void check(const char* encoding) const;

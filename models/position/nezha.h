@@ -8,9 +8,8 @@ namespace gyre {
 struct NezhaOptions {
   int64_t clip = 64;  // all longer distances share the row of this one
 
-  std::vector<PositionOption> describe() {
-    return {
-        {.name = "nezha_clip", .value = &clip, .unit = "TOKENS", .help = "longer distances share the row of this one"}};
+  void declare(OptionList& list) {
+    list.add(OnResume::another_model, "--nezha-clip", &clip, "TOKENS", "longer distances share the row of this one");
   }
 };
 

@@ -4,14 +4,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <type_traits>
 #include <typeinfo>
-#include <variant>
 #include <vector>
 
 #include "gyre/autograd/ops.h"
@@ -21,33 +19,13 @@
 
 namespace gyre {
 
-// The commands that have an option.
-enum class PositionOptionScope : uint8_t {
-  encoding,         // every command that makes an encoding, for training or to show it
-  training,         // commands that make models: the option matters for trained parameters only
-  cross_attention,  // commands that make encoder-decoders
-};
+// Groups of the options of an encoding that not all commands have: those for trained parameters only, in commands that
+// make models, and those of encoder-decoders. They select options and are no headings of the help, in which
+// PositionConfig::declare() lists the options of all encodings under one.
+inline constexpr const char *kTrainedPositions = "trained", *kCrossAttentionPositions = "cross-attention";
 
-struct PositionOption {
-  using Value = std::variant<bool*, int64_t*, double*, std::vector<double>*, EnumPointer>;
-
-  const char* name;  // the key in config.json; the flag has hyphens in place of underscores: "shaw_clip", --shaw-clip
-  Value value;       // the field of the struct, which holds the default at first
-  const char* unit = "";                  // unit of numbers: "TOKENS"
-  const char* help = "";                  // text of one line
-  std::vector<std::string> aliases = {};  // further names, of other programs
-  PositionOptionScope scope = PositionOptionScope::encoding;
-  // Names of options that have no effect while this one has its present value. To give one of them is an error.
-  std::vector<std::string> disables = {};
-  std::vector<std::string> also_called = {};  // see OptionDetails
-  std::vector<OtherMeaning> elsewhere = {};
-};
-
-// Adds the options of this scope to the list, as --shaw-clip for "shaw_clip". `read`: the options that are read at
-// present, by which a message says why one is not: none of them has its name (`otherwise`), or one disables it.
-void declare(OptionList& list, const std::vector<PositionOption>& options, PositionOptionScope scope,
-             const std::function<std::vector<PositionOption>()>& read,
-             const std::function<std::string()>& otherwise = nullptr);
+// The key of an option in config.json: shaw_clip for --shaw-clip.
+std::string key_of(const Option& option);
 
 // A struct of options behind an interface.
 class PositionOptionGroup {
@@ -56,7 +34,7 @@ class PositionOptionGroup {
   virtual std::unique_ptr<PositionOptionGroup> clone() const = 0;
   virtual void assign(const PositionOptionGroup& other) = 0;  // other: options of the same type
   virtual const std::type_info& type() const = 0;             // type of the struct
-  virtual std::vector<PositionOption> describe() = 0;
+  virtual void declare(OptionList& list) = 0;
 };
 
 template <class Options>
@@ -67,14 +45,14 @@ class PositionOptionGroupOf final : public PositionOptionGroup {
     options = static_cast<const PositionOptionGroupOf&>(other).options;
   }
   const std::type_info& type() const override { return typeid(Options); }
-  std::vector<PositionOption> describe() override { return options.describe(); }
+  void declare(OptionList& list) override { options.declare(list); }
 
   Options options;
 };
 
 // The choice of a position encoding and the options of all encodings. Each encoding declares its options in its own
 // file, as a struct with a member function
-//   std::vector<PositionOption> describe();
+//   void declare(OptionList& list);
 // that lists them. config.json, the command line and its help are derived from these lists; the encodings read the
 // structs. The options of every encoding exist, whichever is chosen, with their defaults at first. Assignment keeps the
 // addresses of the options, so that rows of a command line can refer to them.
@@ -98,19 +76,18 @@ class PositionConfig {
     return static_cast<const PositionOptionGroupOf<Options>&>(find(typeid(Options))).options;
   }
 
-  // All options, each once, in the order of the table of encodings: struct by struct, and as one list. Their values
-  // point into this config.
-  std::vector<std::vector<PositionOption>> option_groups();
-  std::vector<PositionOption> options();
-  // The options that the chosen encoding reads. Throws for an unknown encoding.
-  std::vector<PositionOption> options_read();
-  // Adds --position and the options of all encodings, except those for cross-attention. This config must outlive the
-  // list.
-  void declare(OptionList& list);
-  void declare_cross_attention(OptionList& list);
+  // All options, each once, in the order of the table of encodings, and those that the chosen encoding reads. Their
+  // values point into this config. options_read() throws for an unknown encoding.
+  OptionList options();
+  OptionList options_read();
+  // Adds --position and the options of all encodings, with their keys in config.json, such as "position/shaw_clip" for
+  // --shaw-clip. Those of cross-attention are no options of a model without it. This config must outlive the list.
+  void declare(OptionList& list, bool has_cross_attention = false);
 
  private:
   PositionOptionGroup& find(const std::type_info& type) const;
+  // The reason why the chosen encoding does not read the option; empty if it does.
+  std::string reason_unused(const std::string& option);
 
   std::vector<std::unique_ptr<PositionOptionGroup>> groups_;
 };
@@ -132,7 +109,7 @@ class PositionEncoding {
   virtual Var add_to_embeddings(const Var& x, const Tensor& /*positions*/) const { return x; }
   // The rotation of queries and keys for positions below `positions`, in the dtype of the parameters. Undefined:
   // queries and keys are not rotated.
-  virtual RopeAngles rotation(Tape& /*tape*/, DType /*dtype*/, int64_t /*positions*/) const { return {}; }
+  virtual Rope rotation(Tape& /*tape*/, DType /*dtype*/, int64_t /*positions*/) const { return {}; }
   // True if the rotation applies to the values of self-attention too.
   virtual bool rotates_values() const { return false; }
   // The position terms of a layer's self-attention for the distances -(longest - 1) .. 0 if causal, otherwise up to
@@ -218,7 +195,7 @@ void check_length(const char* encoding, int64_t length, int64_t limit);
 // Positions of the rows of a batch, i32 (n), their rotation, and the encoding that makes a layer's terms.
 struct RowPositions {
   Tensor positions;
-  RopeAngles rotation;
+  Rope rotation;
   const PositionEncoding* encoding = nullptr;  // null: no terms
   int64_t longest = 0;                         // the terms cover distances below this
 };

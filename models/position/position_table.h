@@ -9,17 +9,14 @@ namespace gyre {
 struct PositionTableOptions {
   int64_t max_positions = 1024;  // rows of the table; a longer sentence is an error
 
-  std::vector<PositionOption> describe() {
-    return {{.name = "max_positions",
-             .value = &max_positions,
-             .unit = "TOKENS",
-             .help = "rows of the table of sinusoidal, learned and tupe; longer texts are an error",
-             .aliases = {"max_source_positions"},
-             .also_called = {"max-position-embeddings", "max-target-positions"},
-             .elsewhere = {{{"max-source-positions"},
-                            "fairseq",
-                            "the longest source sentence",
-                            "rows of the position tables; --max-length limits the sentences"}}}};
+  void declare(OptionList& list) {
+    list.add(OnResume::another_model, "--max-positions,--max-source-positions", &max_positions, "TOKENS",
+             "rows of the table of sinusoidal, learned and tupe; longer texts are an error",
+             {.also_called = {"max-position-embeddings", "max-target-positions"},
+              .elsewhere = {{{"max-source-positions"},
+                             "fairseq",
+                             "the longest source sentence",
+                             "rows of the position tables; --max-length limits the sentences"}}});
   }
   // Throws "[encoding] ..." for a table without rows.
   void check(const char* encoding) const {

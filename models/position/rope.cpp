@@ -21,57 +21,40 @@
 
 namespace gyre {
 
-std::vector<PositionOption> RopeOptions::describe() {
-  using Names = std::vector<std::string>;
-  Names without_effect;
-  if (scaling == RopeScaling::none) without_effect = {"rope_scaling_factor"};
-  if (scaling != RopeScaling::yarn && scaling != RopeScaling::llama3) without_effect.push_back("rope_original_length");
-  if (scaling != RopeScaling::llama3)
-    without_effect.insert(without_effect.end(), {"rope_low_freq_factor", "rope_high_freq_factor"});
-  return {{.name = "rope_base",
-           .value = &base,
-           .unit = "NUMBER",
-           .help = "base of the frequencies",
-           .also_called = {"rotary-base", "rope-theta"}},
-          {.name = "rope_pairs", .value = &pairs, .help = "features of a head that are rotated together"},
-          {.name = "rotary_dims",
-           .value = &rotary_dims,
-           .unit = "FEATURES",
-           .help = "rotated features of a head, from the first; 0: all",
-           .also_called = {"rotary-percent", "rotary-pct", "partial-rotary-factor", "rotary-percentage"}},
-          {.name = "rope_learnable",
-           .value = &learnable,
-           .help = "train the frequencies",
-           .scope = PositionOptionScope::training},
-          {.name = "rope_rotate_values",
-           .value = &rotate_values,
-           .help = "rotate the values of self-attention too (RoFormer's rotary_value)",
-           .scope = PositionOptionScope::training},
-          {.name = "rope_rotate_cross",
-           .value = &rotate_cross,
-           .help = "rotate queries and keys of cross-attention too",
-           .scope = PositionOptionScope::cross_attention},
-          {.name = "rope_step", .value = &step, .unit = "NUMBER", .help = "distance between neighboring tokens"},
-          {.name = "rope_scaling",
-           .value = &scaling,
-           .help = "change of the angles for texts longer than those of training",
-           .disables = without_effect},
-          {.name = "rope_scaling_factor",
-           .value = &scaling_factor,
-           .unit = "NUMBER",
-           .help = "the longer length divided by the length of training"},
-          {.name = "rope_original_length",
-           .value = &original_length,
-           .unit = "TOKENS",
-           .help = "length of training, for yarn and llama3"},
-          {.name = "rope_low_freq_factor",
-           .value = &low_freq_factor,
-           .unit = "TURNS",
-           .help = "llama3: frequencies with fewer turns over the length of training are divided by the factor"},
-          {.name = "rope_high_freq_factor",
-           .value = &high_freq_factor,
-           .unit = "TURNS",
-           .help = "llama3: frequencies with more turns over the length of training stay as they are"}};
+void RopeOptions::declare(OptionList& list) {
+  constexpr OnResume kOtherModel = OnResume::another_model;
+  const auto only_with = [this](const std::vector<RopeScaling>& kinds) {
+    return [this, kinds] {
+      const bool is_read = std::ranges::find(kinds, scaling) != kinds.end();
+      return is_read ? "" : concat("--rope-scaling is ", enum_name(scaling));
+    };
+  };
+  using Scaling = RopeScaling;
+  list.add(kOtherModel, "--rope-base", &base, "NUMBER", "base of the frequencies",
+           {.also_called = {"rotary-base", "rope-theta"}});
+  list.add(kOtherModel, "--rope-pairs", &pairs, "features of a head that are rotated together");
+  list.add(kOtherModel, "--rotary-dims", &rotary_dims, "FEATURES", "rotated features of a head, from the first; 0: all",
+           {.also_called = {"rotary-percent", "rotary-pct", "partial-rotary-factor", "rotary-percentage"}});
+  list.group(kTrainedPositions);
+  list.add(kOtherModel, "--rope-learnable", &learnable, "train the frequencies");
+  list.add(kOtherModel, "--rope-rotate-values", &rotate_values,
+           "rotate the values of self-attention too (RoFormer's rotary_value)");
+  list.group(kCrossAttentionPositions);
+  list.add(kOtherModel, "--rope-rotate-cross", &rotate_cross, "rotate queries and keys of cross-attention too");
+  list.group("");
+  list.add(kOtherModel, "--rope-step", &step, "NUMBER", "distance between neighboring tokens");
+  list.add(kOtherModel, "--rope-scaling", &scaling, "change of the angles for texts longer than those of training");
+  list.add(kOtherModel, "--rope-scaling-factor", &scaling_factor, "NUMBER",
+           "the longer length divided by the length of training",
+           {.unused = only_with({Scaling::linear, Scaling::ntk, Scaling::yarn, Scaling::llama3})});
+  list.add(kOtherModel, "--rope-original-length", &original_length, "TOKENS", "length of training, for yarn and llama3",
+           {.unused = only_with({Scaling::yarn, Scaling::llama3})});
+  list.add(kOtherModel, "--rope-low-freq-factor", &low_freq_factor, "TURNS",
+           "llama3: frequencies with fewer turns over the length of training are divided by the factor",
+           {.unused = only_with({Scaling::llama3})});
+  list.add(kOtherModel, "--rope-high-freq-factor", &high_freq_factor, "TURNS",
+           "llama3: frequencies with more turns over the length of training stay as they are",
+           {.unused = only_with({Scaling::llama3})});
 }
 
 namespace {
@@ -126,7 +109,7 @@ int64_t rotary_dims(const PositionWidths& widths, const RopeOptions& o) {
   return o.rotary_dims == 0 ? widths.rotated : o.rotary_dims;
 }
 
-class Rope final : public PositionEncoding {
+class RopeEncoding final : public PositionEncoding {
  public:
   static void check(const PositionWidths& widths, const RopeOptions& o) {
     const int64_t width = widths.rotated, dims = rotary_dims(widths, o);
@@ -148,7 +131,7 @@ class Rope final : public PositionEncoding {
             "[rope] llama3 scaling needs 0 < low_freq_factor < high_freq_factor, got ", o.low_freq_factor, " and ",
             o.high_freq_factor);
   }
-  Rope(const PositionContext& c, const RopeOptions& o) : rotates_values_(o.rotate_values) {
+  RopeEncoding(const PositionContext& c, const RopeOptions& o) : rotates_values_(o.rotate_values) {
     const int64_t dims = rotary_dims(c.widths(), o);
     rotary_ = {.heads = int(c.heads),
                .dims = int(dims),
@@ -160,11 +143,11 @@ class Rope final : public PositionEncoding {
       offsets_ = &c.parameters.add(c.name + ".frequency_offsets", {dims / 2}, Init::constant(0), /*decay=*/false);
   }
 
-  RopeAngles rotation(Tape& tape, DType dtype, int64_t positions) const override {
+  Rope rotation(Tape& tape, DType dtype, int64_t positions) const override {
     const Device device = tape.kernels().device();
     if (offsets_) {
       const Var frequencies = add(tape.constant(frequencies_.as(dtype, device)), tape.parameter(*offsets_));
-      return make_rotation(frequencies, positions, rotary_);
+      return make_rope(frequencies, positions, rotary_);
     }
     const bool kept = angles_ && angles_.dtype() == dtype && angles_.device() == device;
     if (!kept || angles_.dim(0) < positions) {
@@ -188,6 +171,6 @@ class Rope final : public PositionEncoding {
 
 }  // namespace
 
-PositionEncodingType rope_encoding() { return position_encoding<Rope, RopeOptions>(); }
+PositionEncodingType rope_encoding() { return position_encoding<RopeEncoding, RopeOptions>(); }
 
 }  // namespace gyre

@@ -33,7 +33,7 @@ struct RopeOptions {
   double low_freq_factor = 1;     // Llama 3.1: frequencies with fewer turns over the original length are divided,
   double high_freq_factor = 4;    // frequencies with more turns than this are not changed
 
-  std::vector<PositionOption> describe();
+  void declare(OptionList& list);
 };
 
 }  // namespace gyre

@@ -10,12 +10,10 @@ struct ShawOptions {
   int64_t clip = 16;   // all longer distances share the vectors of this one
   bool values = true;  // a^V exists
 
-  std::vector<PositionOption> describe() {
-    return {{.name = "shaw_clip",
-             .value = &clip,
-             .unit = "TOKENS",
-             .help = "longer distances share the vectors of this one"},
-            {.name = "shaw_values", .value = &values, .help = "learn relative vectors for the values too"}};
+  void declare(OptionList& list) {
+    list.add(OnResume::another_model, "--shaw-clip", &clip, "TOKENS", "longer distances share the vectors of this one");
+    list.add(OnResume::another_model, "--shaw-values,!--no-shaw-values", &values,
+             "learn relative vectors for the values too");
   }
 };
 
@@ -40,8 +38,8 @@ class Shaw final : public PositionEncoding {
     });
     PositionTerms terms;
     terms.zero_offset = rows_.zero_offset();
-    terms.query_table = embedding_lookup(tape.parameter(*keys_[layer]), rows);
-    if (!values_.empty()) terms.value_table = embedding_lookup(tape.parameter(*values_[layer]), rows);
+    terms.query_table = gather_rows(tape.parameter(*keys_[layer]), rows);
+    if (!values_.empty()) terms.value_table = gather_rows(tape.parameter(*values_[layer]), rows);
     return terms;
   }
 

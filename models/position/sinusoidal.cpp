@@ -22,10 +22,9 @@ namespace {
 struct SinusoidalOptions {
   SinusoidLayout layout = SinusoidLayout::half_split;
 
-  std::vector<PositionOption> describe() {
-    return {{.name = "sinusoid_layout",
-             .value = &layout,
-             .help = "order of the features: all sines then all cosines, or in alternation"}};
+  void declare(OptionList& list) {
+    list.add(OnResume::another_model, "--sinusoid-layout", &layout,
+             "order of the features: all sines then all cosines, or in alternation");
   }
 };
 

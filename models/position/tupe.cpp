@@ -15,12 +15,12 @@ namespace {
 struct TupeOptions {
   bool bias = true;  // b exists
 
-  std::vector<PositionOption> describe() {
-    const std::vector<std::string> of_the_bias{"bias_buckets", "bias_max_distance"};
-    return {{.name = "tupe_bias",
-             .value = &bias,
-             .help = "add a bias by bucket of distance, as in t5",
-             .disables = bias ? std::vector<std::string>{} : of_the_bias}};
+  // The list has the options of the buckets already.
+  void declare(OptionList& list) {
+    list.add(OnResume::another_model, "--tupe-bias,!--no-tupe-bias", &bias,
+             "add a bias by bucket of distance, as in t5");
+    for (const char* name : {"bias-buckets", "bias-max-distance"})
+      list.at(name).unused = [this] { return bias ? "" : "--tupe-bias is false"; };
   }
 };
 
@@ -44,7 +44,7 @@ class Tupe final : public PositionEncoding {
 
   PositionTerms terms(Tape& tape, const PositionTermsRequest& request) const override {
     check_length("tupe", request.longest, longest());
-    const Var p = embedding_lookup(tape.parameter(*table_), positions_.slice(0, request.longest));
+    const Var p = gather_rows(tape.parameter(*table_), positions_.slice(0, request.longest));
     PositionTerms terms;
     terms.pos_queries = linear(p, tape.parameter(*queries_));
     terms.pos_keys = linear(p, tape.parameter(*keys_));

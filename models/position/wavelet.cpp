@@ -30,17 +30,13 @@ struct WaveletOptions {
   std::vector<double> scales, shifts;
   WaveletTime time = WaveletTime::key_minus_query;
 
-  std::vector<PositionOption> describe() {
-    return {{.name = "wavelet", .value = &wavelet, .help = "function of the distance"},
-            {.name = "wavelet_scales",
-             .value = &scales,
-             .unit = "NUMBER,...",
-             .help = "its widths; none: 1, 2, 4, .., at most 8 of them"},
-            {.name = "wavelet_shifts",
-             .value = &shifts,
-             .unit = "NUMBER,...",
-             .help = "its centers; none: 0, 1, 2, .. until scales x shifts is the width of a head"},
-            {.name = "wavelet_time", .value = &time, .help = "sign of the distance"}};
+  void declare(OptionList& list) {
+    list.add(OnResume::another_model, "--wavelet", &wavelet, "function of the distance");
+    list.add(OnResume::another_model, "--wavelet-scales", &scales, "NUMBER,...",
+             "its widths; none: 1, 2, 4, .., at most 8 of them");
+    list.add(OnResume::another_model, "--wavelet-shifts", &shifts, "NUMBER,...",
+             "its centers; none: 0, 1, 2, .. until scales x shifts is the width of a head");
+    list.add(OnResume::another_model, "--wavelet-time", &time, "sign of the distance");
   }
 };
 

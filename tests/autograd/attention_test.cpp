@@ -1,4 +1,4 @@
-// Tests attention_parts(): the scores, the factors of dropout and the angles that inspection tools show.
+// Tests what inspection tools show of attention: weights without dropout, scores, factors of dropout, and angles.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -24,7 +24,8 @@ float at(const Tensor& t, int64_t h, int64_t i, int64_t j) {
 // Softmax of the scores must be the weights, and keep P v the output of the op.
 void check_parts(const Tape& tape, const Var& out, int segment, int64_t first_query) {
   const AttentionParts parts = attention_parts(tape, out.node(), segment);
-  const Tensor weights = attention_weights(tape, out.node(), segment);
+  const Tensor weights = attention_weights(tape, out.node(), segment), output = out.value().to(DType::f32);
+  REQUIRE(weights.shape() == parts.scores.shape());
   for (int64_t h = 0; h < kQueryHeads; ++h) {
     for (int64_t i = 0; i < weights.dim(1); ++i) {
       double sum = 0;
@@ -39,7 +40,7 @@ void check_parts(const Tape& tape, const Var& out, int segment, int64_t first_qu
           product += double(parts.keep ? at(parts.keep, h, i, j) : 1) * double(at(weights, h, i, j)) *
                      double(parts.v.data<float>()[j * kKeyDim + first_value + f]);
         CHECK(product ==
-              doctest::Approx(double(out.value().data<float>()[(first_query + i) * kQueryDim + h * kHeadWidth + f]))
+              doctest::Approx(double(output.data<float>()[(first_query + i) * kQueryDim + h * kHeadWidth + f]))
                   .epsilon(1e-4));
       }
     }
@@ -48,26 +49,30 @@ void check_parts(const Tape& tape, const Var& out, int segment, int64_t first_qu
 
 }  // namespace
 
+// The second segment has more keys than a head has features, which are columns of weights that are computed at once.
 TEST_CASE("attention parts: groups of heads with rotation, causal, in several segments") {
-  Tape tape(cpu_kernels(), {});
-  const Segments segments = Segments::from_lengths({3, 5});
-  const Tensor positions = Tensor::from({8}, std::vector<int32_t>{0, 1, 2, 0, 1, 2, 3, 4});
-  const RopeAngles rotation = make_rotation(tape.constant(Tensor::from<float>({2}, std::vector<float>{2, 0.5})), 5,
-                                            {.heads = kQueryHeads, .dims = 4, .pairs = RotaryPairs::half_split});
-  const Var out = self_attention(tape.leaf(rows(8, kQueryDim + 2 * kKeyDim, 1)), segments,
-                                 {.heads = kQueryHeads,
-                                  .kv_heads = kKeyHeads,
-                                  .causal = true,
-                                  .rotation = rotation,
-                                  .query_positions = positions});
-  check_parts(tape, out, 0, 0);
-  check_parts(tape, out, 1, 3);
-  const AttentionParts parts = attention_parts(tape, out.node(), 1);
-  CHECK(at(parts.scores, 0, 0, 1) == -INFINITY);
-  CHECK(!parts.keep);
-  CHECK(!parts.position_scores);
-  const float angle = parts.query_angles.data<float>()[2 * 2];  // position 2, frequency 2: 4, less a turn
-  CHECK(angle == doctest::Approx(4 - 2 * std::numbers::pi).epsilon(1e-5));
+  const Tensor positions = Tensor::from({14}, std::vector<int32_t>{0, 1, 2, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    Tape tape(cpu_kernels(), {});
+    const Rope rotation = make_rope(tape.constant(Tensor::from<float>({2}, {2, 0.5}).to(dtype)), 11,
+                                    {.heads = kQueryHeads, .dims = 4, .pairs = RotaryPairs::half_split});
+    const Var out =
+        self_attention(tape.leaf(rows(14, kQueryDim + 2 * kKeyDim, 1).to(dtype)), Segments::from_lengths({3, 11}),
+                       {.heads = kQueryHeads,
+                        .kv_heads = kKeyHeads,
+                        .causal = true,
+                        .rotation = rotation,
+                        .query_positions = positions});
+    check_parts(tape, out, 0, 0);
+    check_parts(tape, out, 1, 3);
+    const AttentionParts parts = attention_parts(tape, out.node(), 1);
+    CHECK(at(parts.scores, 0, 0, 1) == -INFINITY);
+    CHECK(at(attention_weights(tape, out.node(), 1), 0, 0, 1) == 0);
+    CHECK(!parts.keep);
+    CHECK(!parts.position_scores);
+    const float angle = parts.query_angles.data<float>()[2 * 2];  // position 2, frequency 2: 4, less a turn
+    CHECK(angle == doctest::Approx(4 - 2 * std::numbers::pi).epsilon(1e-5));
+  }
 }
 
 TEST_CASE("attention parts: position terms and dropout") {
@@ -92,8 +97,8 @@ TEST_CASE("attention parts: position terms and dropout") {
 TEST_CASE("rope angles: those of the rows' positions, in -pi to pi") {
   Tape tape(cpu_kernels(), {});
   const Tensor positions = Tensor::from({2}, std::vector<int32_t>{3, 1});
-  const RopeAngles rotation =
-      make_rotation(tape.constant(Tensor::from<float>({1}, std::vector<float>{1.5})), 4, {.heads = 1, .dims = 2});
+  const Rope rotation =
+      make_rope(tape.constant(Tensor::from<float>({1}, std::vector<float>{1.5})), 4, {.heads = 1, .dims = 2});
   const Var y = rope(tape.leaf(rows(2, 2, 1)), rotation, positions);
   const auto angles = rope_angles(tape, y.node()).to_vector<float>();
   CHECK(angles[0] == doctest::Approx(4.5 - 2 * std::numbers::pi));
@@ -117,81 +122,10 @@ TEST_CASE("cross-entropy parts: the gradient of the logits gives that of the inp
   }
 }
 
-// ---- Tests attention_weights(): the recomputed weights of an attention node on a tape ------------------------------
-
-namespace {
-
-constexpr int64_t kHeads = 2, kWidth = 3, kDim = kHeads * kWidth;
-
-Tensor random_rows(int64_t n, int64_t d, uint64_t stream) { return normal_tensor({n, d}, DType::f64, 3, stream); }
-
-double weight(const Tensor& weights, int64_t head, int64_t query, int64_t key) {
-  return double(weights.data<float>()[(head * weights.dim(1) + query) * weights.dim(2) + key]);
-}
-
-// Checks one segment: each row of P sums to 1, and P times the segment's values is the output of the op.
-void check_products(const Tensor& weights, const Tensor& out, const Tensor& values, int64_t first_column,
-                    int64_t first_query, int64_t first_key) {
-  for (int64_t h = 0; h < kHeads; ++h) {
-    for (int64_t i = 0; i < weights.dim(1); ++i) {
-      double sum = 0;
-      for (int64_t j = 0; j < weights.dim(2); ++j) sum += weight(weights, h, i, j);
-      CHECK(sum == doctest::Approx(1).epsilon(1e-6));
-      for (int64_t c = h * kWidth; c < (h + 1) * kWidth; ++c) {
-        double product = 0;
-        for (int64_t j = 0; j < weights.dim(2); ++j)
-          product +=
-              weight(weights, h, i, j) * values.data<double>()[(first_key + j) * values.cols() + first_column + c];
-        CHECK(product == doctest::Approx(out.data<double>()[(first_query + i) * kDim + c]).epsilon(1e-5));
-      }
-    }
-  }
-}
-
-}  // namespace
-
-TEST_CASE("attention weights: segments of causal self-attention with rotation") {
-  const Segments segments = Segments::from_lengths({4, 11});
-  std::vector<int32_t> places;
-  for (int s = 0; s < segments.count(); ++s)
-    for (int i = 0; i < segments.length(s); ++i) places.push_back(i);
-  Tape tape(cpu_kernels(), {});
-  const Tensor qkv = random_rows(15, 3 * kDim, 1);
-  const RopeAngles rotation = make_rotation(tape.constant(Tensor::from<double>({1}, std::vector<double>{0.7})), 11,
-                                            {.heads = kHeads, .dims = 2});
-  const Tensor positions = Tensor::from({15}, places);
-  const Var out = self_attention(tape.leaf(qkv), segments,
-                                 {.heads = kHeads, .causal = true, .rotation = rotation, .query_positions = positions});
-  for (int s = 0; s < segments.count(); ++s) {
-    const Tensor weights = attention_weights(tape, out.node(), s);
-    CHECK(weights.shape() == Shape{kHeads, segments.length(s), segments.length(s)});
-    check_products(weights, out.value(), qkv, 2 * kDim, segments.begin(s), segments.begin(s));
-    for (int64_t i = 0; i < weights.dim(1); ++i)
-      for (int64_t j = i + 1; j < weights.dim(2); ++j) CHECK(weight(weights, 1, i, j) == 0);
-  }
-}
-
-TEST_CASE("attention weights: cross-attention, without the dropout of training") {
-  const Segments queries = Segments::from_lengths({2, 3}), keys = Segments::from_lengths({5, 7});
-  const Tensor q = random_rows(5, kDim, 1), kv = random_rows(12, 2 * kDim, 2);
-  Tape plain(cpu_kernels(), {}), training(cpu_kernels(), {.training = true, .seed = 4});
-  const Tensor bias = random_rows(15, kHeads, 3);  // distances -7 to 7
-  const auto weigh = [&](Tape& tape, double dropout) {
-    PositionTerms terms;
-    terms.bias = tape.constant(bias);
-    terms.zero_offset = 7;
-    return attention(tape.leaf(q), tape.leaf(kv), queries, keys, {.heads = kHeads, .dropout = dropout, .terms = terms});
-  };
-  const Var out = weigh(plain, 0), dropped = weigh(training, 0.5);
-  const Tensor weights = attention_weights(plain, out.node(), 1);
-  check_products(weights, out.value(), kv, kDim, 2, 5);
-  CHECK(attention_weights(training, dropped.node(), 1).to_vector<float>() == weights.to_vector<float>());
-}
-
 TEST_CASE("attention weights: other nodes and missing segments throw") {
   Tape tape(cpu_kernels(), {});
-  const Var x = tape.leaf(random_rows(2, 3 * kDim, 1));
-  const Var y = scale(self_attention(x, Segments::from_lengths({2}), {.heads = kHeads}), 2);
+  const Var x = tape.leaf(rows(2, 3 * kQueryDim, 1));
+  const Var y = scale(self_attention(x, Segments::from_lengths({2}), {.heads = kQueryHeads}), 2);
   CHECK_THROWS_WITH_AS(attention_weights(tape, y.node(), 0),
                        "[attention inspection] expected a node of softmax attention, got scale", Error);
   CHECK_THROWS_WITH_AS(attention_weights(tape, y.node() - 1, 1),

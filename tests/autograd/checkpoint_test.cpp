@@ -128,15 +128,20 @@ TEST_CASE("checkpoints: observers see the same backward, and parameters are read
   CHECK_EQ(again.recorded.size(), expected.size() + 5 * kLayers);
 }
 
-TEST_CASE("checkpoints: the gradient of a parameter is final when it is ready") {
+TEST_CASE("the gradient of a parameter is final when it is ready, with checkpoints or without") {
   struct Keeper final : TapeObserver {
     std::vector<std::pair<Parameter*, Tensor>> seen;
     void on_parameter_ready(Parameter& p) override { seen.emplace_back(&p, p.gradient.clone()); }
-  } keeper;
-  Layers model;
-  train(model, {.recompute = Recompute::block}, &keeper);
-  CHECK_EQ(keeper.seen.size(), 2 + 3 * kLayers);
-  for (const auto& [parameter, gradient] : keeper.seen) CHECK(same_bits(parameter->gradient, gradient));
+  };
+  for (const Recompute recompute : {Recompute::none, Recompute::block}) {
+    for (const bool loss_seeded : {false, true}) {
+      Layers model;
+      Keeper keeper;
+      train(model, {.loss_seeded = loss_seeded, .recompute = recompute}, &keeper);
+      CHECK_EQ(keeper.seen.size(), 2 + 3 * kLayers);
+      for (const auto& [parameter, gradient] : keeper.seen) CHECK(same_bits(parameter->gradient, gradient));
+    }
+  }
 }
 
 TEST_CASE("checkpoints: sparse gradients of a lookup inside") {
@@ -208,12 +213,15 @@ TEST_CASE("checkpoints keep their inputs only, and free one after the other in b
   CHECK_LE(events.memory.back(), before + 6 * start.bytes());
 }
 
-TEST_CASE("a repeated step with checkpoints makes no system allocation") {
-  Layers model;
-  train(model, {.recompute = Recompute::block});
-  const uint64_t warm = memory_stats().system_allocations;
-  for (int i = 0; i < 3; ++i) train(model, {.recompute = Recompute::block});
-  CHECK_EQ(memory_stats().system_allocations, warm);
+TEST_CASE("a repeated step makes no system allocation, with checkpoints or without") {
+  for (const Recompute recompute : {Recompute::none, Recompute::block}) {
+    Layers model;
+    train(model, {.recompute = recompute});
+    const MemoryStats warm = memory_stats();
+    for (int i = 0; i < 3; ++i) train(model, {.recompute = recompute});
+    CHECK_EQ(memory_stats().system_allocations, warm.system_allocations);
+    CHECK_EQ(memory_stats().active_bytes, warm.active_bytes);
+  }
 }
 
 TEST_CASE("checkpoints: the NaN finder names the op inside") {

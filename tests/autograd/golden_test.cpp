@@ -28,16 +28,10 @@ json golden_cases() { return json::parse(std::ifstream(source_dir() / "tests/aut
 
 const OpCase& row_of(const json& golden) {
   static const std::vector<OpCase> rows = op_cases();
-  const auto row = std::find_if(rows.begin(), rows.end(), [&](const OpCase& r) { return r.name == golden["row"]; });
-  REQUIRE_MESSAGE(row != rows.end(), golden["row"].get<std::string>(), " is no row of the op table");
+  const auto name = golden["row"].get<std::string>();
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](const OpCase& r) { return r.name == name; });
+  REQUIRE_MESSAGE(row != rows.end(), name, " is no row of the op table");
   return *row;
-}
-
-// Runs the row's op forward, with the tape of the op table.
-Var record(const OpCase& row, Tape& tape) {
-  std::vector<Var> inputs;
-  for (const NamedInput& input : row.inputs) inputs.push_back(tape.leaf(input.value));
-  return row.op(tape, inputs);
 }
 
 // The elements of an output that the file has.
@@ -74,6 +68,8 @@ std::string class_name(const Op& op) {
 }  // namespace
 
 TEST_CASE("every op agrees with its independent implementation") {
+  Tape::Options composed = kOpCaseTape;
+  composed.composed = true;
   for (const json& golden : golden_cases()) {
     const OpCase& row = row_of(golden);
     const auto output = golden["output"].get<std::vector<double>>();
@@ -83,6 +79,8 @@ TEST_CASE("every op agrees with its independent implementation") {
       CAPTURE(kernels->name());
       Tape tape(*kernels, kOpCaseTape);
       CHECK_LE(relative_error(sample(record(row, tape).value(), golden), expected), 1e-12);
+      Tape definition(*kernels, composed);
+      CHECK_LE(relative_error(sample(record(row, definition).value(), golden), expected), 1e-12);
     }
   }
 }
@@ -90,10 +88,14 @@ TEST_CASE("every op agrees with its independent implementation") {
 TEST_CASE("every op class has a golden case") {
   std::set<std::string> checked;
   for (const json& golden : golden_cases()) {
-    Tape tape(cpu_kernels(), kOpCaseTape);
-    record(row_of(golden), tape);
-    for (const Node& node : tape.nodes()) {
-      if (node.op) checked.insert(class_name(*node.op));
+    for (const bool composed : {false, true}) {
+      Tape::Options options = kOpCaseTape;
+      options.composed = composed;
+      Tape tape(cpu_kernels(), options);
+      record(row_of(golden), tape);
+      for (const Node& node : tape.nodes()) {
+        if (node.op) checked.insert(class_name(*node.op));
+      }
     }
   }
   const std::set<std::string> classes = op_classes();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "gyre/autograd/gradcheck/gradcheck.h"
 #include "gyre/autograd/ops.h"
@@ -111,25 +112,6 @@ TEST_CASE("cross-entropy gives the same sums when nothing is recorded") {
   CHECK_EQ(sums_on(evaluating).loss, sums_on(training).loss);
 }
 
-TEST_CASE("R-Drop without dropout is cross-entropy, and each pass has half of its gradient") {
-  const Tensor x = normal_tensor({kPredictions, kFeatures}, DType::f64, 31, 0);
-  const Tensor w = normal_tensor({kClasses, kFeatures}, DType::f64, 31, 1), targets = some_targets();
-  for (Kernels* kernels : available_cpu_kernels()) {
-    Tape once(*kernels, {}), twice(*kernels, {});
-    const Var x1 = once.leaf(x), w1 = once.leaf(w), x2 = twice.leaf(both(x, x)), w2 = twice.leaf(w);
-    const LossResult plain = linear_cross_entropy(x1, w1, {}, targets, {0.1});
-    const LossResult paired = linear_r_drop(x2, w2, {}, targets, 0.1, 5);
-    CHECK_EQ(paired.predictions, plain.predictions);
-    check_sums(paired.sums(), plain.sums(), 1e-14);
-    once.backward(plain.loss);
-    twice.backward(paired.loss);
-    CHECK_LE(relative_error(twice.gradient(w2), once.gradient(w1)), 1e-12);
-    const Tensor half = once.gradient(x1).clone();
-    kernels->scale(half, half, 0.5);
-    CHECK_LE(relative_error(twice.gradient(x2), both(half, half)), 1e-12);
-  }
-}
-
 TEST_CASE("R-Drop's sums: nll is the mean of both passes, correct that of the first, and loss has the divergences") {
   const Tensor first = normal_tensor({kPredictions, kFeatures}, DType::f64, 31, 0);
   const Tensor second = normal_tensor({kPredictions, kFeatures}, DType::f64, 31, 2);
@@ -160,6 +142,56 @@ TEST_CASE("squared error's sums: nll equals loss, tokens are the rows, correct i
       check_sums(result.sums(), {.loss = 4.25, .nll = 4.25, .tokens = 3, .correct = 0}, 1e-15);
       CHECK_EQ(*result.loss.value().to(DType::f64).data<double>(), 4.25);
     }
+  }
+}
+
+TEST_CASE("composed losses have the sums of the fused ones") {
+  const Tensor x = normal_tensor({kPredictions, kFeatures}, DType::f64, 31, 0);
+  const Tensor other = normal_tensor({kPredictions, kFeatures}, DType::f64, 31, 2);
+  const Tensor w = normal_tensor({kClasses, kFeatures}, DType::f64, 31, 1), targets = some_targets();
+  const Tensor scores = normal_tensor({kPredictions, 1}, DType::f64, 31, 3);
+  const Tensor wanted = normal_tensor({kPredictions}, DType::f32, 31, 4);
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    const auto losses_on = [&](Tape& tape) {
+      const Var table = tape.leaf(w.to(dtype)), rows = tape.leaf(x.to(dtype)), numbers = tape.leaf(scores.to(dtype));
+      return std::vector<LossResult>{cross_entropy(linear(rows, table), targets, {0.1, 0.01}),
+                                     linear_cross_entropy(rows, table, {}, targets, {0.1}),
+                                     linear_r_drop(tape.leaf(both(x, other).to(dtype)), table, {}, targets, 0.1, 2),
+                                     squared_error(numbers, wanted), margin_loss(numbers, 0.5)};
+    };
+    Tape fused(cpu_kernels(), {}), composed(cpu_kernels(), {.composed = true});
+    const std::vector<LossResult> expected = losses_on(fused), actual = losses_on(composed);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      CAPTURE(i);
+      check_sums(actual[i].sums(), expected[i].sums(), dtype == DType::f64 ? 1e-12 : 1e-5);
+      CHECK_EQ(actual[i].predictions, expected[i].predictions);
+      CHECK_EQ(*actual[i].loss.value().data<double>(), actual[i].sums().loss);
+      Tape tape(cpu_kernels(), {.composed = true});
+      const Var loss = losses_on(tape)[i].loss;
+      tape.backward(loss);  // the cotangent is 1, in f64
+    }
+  }
+}
+
+TEST_CASE("composed losses of NaN are NaN and count nothing as correct") {
+  const Tensor scores = Tensor::from<float>({2, 2}, std::vector<float>{1, 0, std::nanf(""), 2});
+  const Tensor classes = Tensor::from<int32_t>({2}, std::vector<int32_t>{0, 0});
+  Tape tape(cpu_kernels(), {.composed = true});
+  const Var logits = tape.leaf(scores), rows = tape.leaf(scores.reshape({4}));
+  for (const LossResult& result : {cross_entropy(logits, classes), margin_loss(rows, 1)}) {
+    CHECK(std::isnan(result.sums().loss));
+    CHECK_EQ(result.sums().tokens, 2);
+    CHECK_EQ(result.sums().correct, 0);
+  }
+}
+
+TEST_CASE("scores that differ by the margin have no gradient") {
+  for (const bool composed : {false, true}) {
+    CAPTURE(composed);
+    Tape tape(cpu_kernels(), {.composed = composed});
+    const Var scores = tape.leaf(Tensor::from<float>({4}, std::vector<float>{1, 0, 0, 0}));
+    tape.backward(margin_loss(scores, 1).loss);
+    CHECK_EQ(tape.gradient(scores).to_vector<float>(), std::vector<float>{0, 0, -1, 1});
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 
 namespace gyre {
@@ -17,32 +18,29 @@ Tensor input_value(const OpCase& row, size_t i, DType dtype) {
   return row.inputs[i].value.to(row.parameters[i] ? statistics_dtype(dtype) : dtype);
 }
 
-reference::Matrix to_matrix(const Tensor& t) {
-  const Tensor wide = t.to(DType::f64);
-  const bool vector = t.shape().rank() == 1;
-  reference::Matrix m(vector ? 1 : t.dim(0), t.dim(-1));
-  std::copy_n(wide.data<double>(), wide.size(), m.data.begin());
-  return m;
-}
-
-Tensor to_tensor(const reference::Matrix& m, const Shape& shape) { return Tensor::from<double>(shape, m.data); }
-
-}  // namespace
-
-OpRun run_op(Kernels& kernels, const OpCase& row, DType dtype, int frozen) {
+Tape::Options tape_options(DType dtype, bool composed) {
   Tape::Options options = kOpCaseTape;
   if (dtype == DType::bf16) options.precision = Precision::bf16;
-  Tape tape(kernels, options);
+  options.composed = composed;
+  return options;
+}
+
+std::vector<Var> input_leaves(Tape& tape, const OpCase& row, DType dtype, int frozen) {
   std::vector<Var> inputs;
   for (size_t i = 0; i < row.inputs.size(); ++i) {
-    const Tensor value = input_value(row, i, dtype).to(kernels.device());
+    const Tensor value = input_value(row, i, dtype).to(tape.kernels().device());
     inputs.push_back(int(i) == frozen ? tape.constant(value) : tape.leaf(value));
   }
-  const Var output = row.op(tape, inputs);
-  const Tensor& value = output.value();
+  return inputs;
+}
+
+// Runs backward from a random cotangent. `value` becomes the output of the result.
+OpRun backward_from(const Var& output, const Tensor& value, const std::vector<Var>& inputs, DType dtype) {
   OpRun run{value.clone().to_cpu(), {}};
+  Tape& tape = output.tape();
   if (output.requires_gradient()) {
-    tape.backward(output, cotangent_for(output.shape(), dtype).to(value.dtype()).to(value.device()));
+    const Tensor& y = output.value();
+    tape.backward(output, cotangent_for(output.shape(), dtype).to(y.dtype()).to(y.device()));
   }
   for (const Var& input : inputs) {
     run.gradients.push_back(input.node() < 0 ? Tensor() : tape.gradient(input).to_cpu());
@@ -50,18 +48,44 @@ OpRun run_op(Kernels& kernels, const OpCase& row, DType dtype, int frozen) {
   return run;
 }
 
-OpRun run_reference(const OpCase& row, DType dtype) {
-  reference::Graph graph(dtype == DType::bf16 ? Precision::bf16 : Precision::fp32);
-  std::vector<reference::Value> inputs;
-  for (size_t i = 0; i < row.inputs.size(); ++i) inputs.push_back(graph.input(to_matrix(input_value(row, i, dtype))));
-  const reference::Value output = row.reference(inputs);
-  const Shape shape{output.rows(), output.cols()};
-  graph.backward(output, to_matrix(cotangent_for(shape, dtype)));
-  OpRun run{to_tensor(output.value(), shape), {}};
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    run.gradients.push_back(to_tensor(inputs[i].gradient(), row.inputs[i].value.shape()));
-  }
-  return run;
+OpRun run_on_tape(Kernels& kernels, const OpCase& row, DType dtype, int frozen, bool composed) {
+  Tape tape(kernels, tape_options(dtype, composed));
+  const std::vector<Var> inputs = input_leaves(tape, row, dtype, frozen);
+  const Var output = row.op(tape, inputs);
+  return backward_from(output, output.value(), inputs, dtype);
+}
+
+}  // namespace
+
+std::vector<OpCase> chosen_rows() {
+  const char* text = std::getenv("GYRE_OPS");
+  std::vector<OpCase> rows = op_cases();
+  std::erase_if(rows, [&](const OpCase& row) { return text && row.name.find(text) == row.name.npos; });
+  REQUIRE_FALSE(rows.empty());
+  return rows;
+}
+
+Var record(const OpCase& row, Tape& tape) {
+  std::vector<Var> inputs;
+  for (const NamedInput& input : row.inputs) inputs.push_back(tape.leaf(input.value));
+  return row.op(tape, inputs);
+}
+
+OpRun run_op(Kernels& kernels, const OpCase& row, DType dtype, int frozen) {
+  return run_on_tape(kernels, row, dtype, frozen, false);
+}
+
+OpRun run_composed(Kernels& kernels, const OpCase& row, DType dtype) {
+  return run_on_tape(kernels, row, dtype, -1, true);
+}
+
+OpRun run_exactly(const OpCase& row, DType dtype) {
+  Tape tape(cpu_kernels(), tape_options(dtype, true));
+  std::vector<Var> inputs;
+  for (size_t i = 0; i < row.inputs.size(); ++i) inputs.push_back(tape.leaf(input_value(row, i, dtype).to(DType::f64)));
+  const Var output = row.op(tape, inputs);
+  const Node& last = tape.nodes().at(size_t(output.node()));
+  return backward_from(output, last.name() == "as_stored" ? last.input_values[0] : output.value(), inputs, dtype);
 }
 
 double relative_error(const Tensor& actual, const Tensor& expected, double floor) {

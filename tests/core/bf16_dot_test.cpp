@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cmath>
+#include <span>
 
 #include "gyre/core/cpu/gemm/bf16_dot_arm.h"
 #include "gyre/core/kernels/kernels.h"
@@ -68,30 +69,20 @@ bool same_number(float a, float b) {
 
 }  // namespace
 
-TEST_CASE("the emulated dot product of bf16 is bit-identical to the instruction") {
-  for (const DotProduct& row : kOfTheInstruction) {
-    CAPTURE(row.sum);
-    CAPTURE(row.a);
-    CAPTURE(row.b);
-    CHECK(std::bit_cast<uint32_t>(cpu_test::add_bf16_products(std::bit_cast<float>(row.sum), row.a, row.b)) ==
-          row.result);
-  }
-  const float inf = std::bit_cast<float>(0x7F800000u);
-  CHECK(std::isnan(cpu_test::add_bf16_products(0, 0x7F80FF80, 0x3F803F80)));  // inf - inf
-  CHECK(std::isnan(cpu_test::add_bf16_products(inf, 0xFF800000, 0x3F800000)));
-}
-
-TEST_CASE("the emulated dot product of bf16 on ARM is bit-identical to the instruction") {
-  for (const DotProduct& row : kOfArm) {
-    CAPTURE(row.sum);
-    CAPTURE(row.a);
-    CAPTURE(row.b);
-    CHECK(std::bit_cast<uint32_t>(cpu_test::add_bf16_products_of_arm(std::bit_cast<float>(row.sum), row.a, row.b)) ==
-          row.result);
-  }
-  const float inf = std::bit_cast<float>(0x7F800000u);
-  CHECK(std::isnan(cpu_test::add_bf16_products_of_arm(0, 0x7F80FF80, 0x3F803F80)));  // inf - inf
-  CHECK(std::isnan(cpu_test::add_bf16_products_of_arm(inf, 0xFF800000, 0x3F800000)));
+TEST_CASE("the emulated dot products of bf16 are bit-identical to the instructions") {
+  const auto check = [](auto add, std::span<const DotProduct> rows) {
+    for (const DotProduct& row : rows) {
+      CAPTURE(row.sum);
+      CAPTURE(row.a);
+      CAPTURE(row.b);
+      CHECK(std::bit_cast<uint32_t>(add(std::bit_cast<float>(row.sum), row.a, row.b)) == row.result);
+    }
+    const float inf = std::bit_cast<float>(0x7F800000u);
+    CHECK(std::isnan(add(0.0F, 0x7F80FF80, 0x3F803F80)));  // inf - inf
+    CHECK(std::isnan(add(inf, 0xFF800000, 0x3F800000)));
+  };
+  check([](float sum, uint32_t a, uint32_t b) { return cpu_test::add_bf16_products(sum, a, b); }, kOfTheInstruction);
+  check([](float sum, uint32_t a, uint32_t b) { return cpu_test::add_bf16_products_of_arm(sum, a, b); }, kOfArm);
 }
 
 // All kernels must give the same results for the same operands, even for bit patterns that do not occur in training.

@@ -5,12 +5,16 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "gyre/core/cuda/runtime/environment.h"
 #include "gyre/core/host_copy.h"
+#include "gyre/core/kernels/fused_op.h"
+#include "gyre/core/virtual_gpu/virtual_gpu.h"
+#include "tests/errors.h"
 #include "tests/gpu.h"
 
 using namespace gyre;
@@ -18,15 +22,6 @@ using namespace gyre;
 namespace {
 
 constexpr Device kGpu{Device::Kind::cuda, 0};
-
-std::string message(auto&& f) {
-  try {
-    f();
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 std::vector<float> numbers(size_t n, float first = 0) {
   std::vector<float> values(n);
@@ -45,11 +40,11 @@ std::vector<float> looked_up(const Tensor& ids) {
 }  // namespace
 
 TEST_CASE("a GPU that cannot be used gives an error of one line") {
-  const std::string error = message([] { cuda_kernels(cuda_devices() > 0 ? 99 : 0); });
+  const std::string error = error_of<UsageError>([] { cuda_kernels(cuda_devices() > 0 ? 99 : 0); });
   CHECK(error.starts_with("[cuda] "));
   CHECK(error.find('\n') == std::string::npos);
-  CHECK(message([] { kernels_on({Device::Kind::cuda, 99}); }).starts_with("[cuda] "));
-  CHECK(message([] { Tensor::empty({2}, DType::f32, {Device::Kind::cuda, 99}); }).starts_with("[cuda] "));
+  CHECK(error_of<UsageError>([] { kernels_on({Device::Kind::cuda, 99}); }).starts_with("[cuda] "));
+  CHECK(error_of<UsageError>([] { Tensor::empty({2}, DType::f32, {Device::Kind::cuda, 99}); }).starts_with("[cuda] "));
   if (!has_cuda()) {
     CHECK(error.find("built without CUDA") != std::string::npos);
     CHECK(cuda_devices() == 0);
@@ -57,15 +52,22 @@ TEST_CASE("a GPU that cannot be used gives an error of one line") {
   CHECK_FALSE(cuda_description().empty());
 }
 
-TEST_CASE("rounding to bf16 on a GPU gives the bits of the CPU, also for tensors that are not aligned") {
+TEST_CASE("conversions on a GPU give the bits of the CPU, also for tensors that are not aligned") {
   if (!test_gpu()) return;
   std::vector<float> values(1003);
   for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(float(i)) / 3;
-  const Tensor x = Tensor::from<float>({1003}, values), out = Tensor::zeros({1003}, DType::bf16, kGpu);
-  for (const int64_t first : {0, 1}) {
-    cuda_kernels(0).round_to_bf16(out.slice(first, 1003), x.to(kGpu).slice(first, 1003));
-    const Tensor expected = x.to(DType::bf16), found = out.to_cpu();
-    CHECK(std::memcmp(found.raw(), expected.raw(), found.bytes()) == 0);
+  const Tensor numbers = Tensor::from<float>({1003}, values);
+  for (const auto& [from, to] :
+       {std::pair(DType::f32, DType::bf16), {DType::bf16, DType::f32}, {DType::f64, DType::bf16}}) {
+    CAPTURE(to_string(from));
+    const Tensor x = numbers.to(from), expected = x.to(to);
+    for (const int64_t first : {0, 1}) {
+      CAPTURE(first);
+      const Tensor out = Tensor::zeros({1003}, to, kGpu);
+      cuda_kernels(0).convert(out.slice(first, 1003), x.to(kGpu).slice(first, 1003));
+      const Tensor found = out.to_cpu().slice(first, 1003), wanted = expected.slice(first, 1003);
+      CHECK(std::memcmp(found.raw(), wanted.raw(), found.bytes()) == 0);
+    }
   }
 }
 
@@ -184,54 +186,69 @@ TEST_CASE("cached copies of ids stay correct while other ids are created and fre
   }
 }
 
-// Copies numbers to the GPU and back. Only kernels copy metadata, so this computes the gradient of a squared error of
-// zeros, with a factor that makes it the targets.
-static std::vector<float> copied_as_metadata(const std::vector<float>& values) {
-  const Tensor targets = Tensor::from<float>({int64_t(values.size())}, values);
-  const Tensor predictions = Tensor::zeros(targets.shape(), DType::f32, kGpu), slopes = predictions.like();
-  cuda_kernels(0).squared_error_backward(slopes, predictions, targets, -0.5);  // 2 * -0.5 * (0 - target)
-  return slopes.to_cpu().to_vector<float>();
+TEST_CASE("GPUs lack the kernels of some ops, which run composed, and say so") {
+  std::vector<Kernels*> backends{&virtual_kernels()};
+  if (Kernels* gpu = test_gpu()) backends.push_back(gpu);
+  for (Kernels* gpu : backends) {
+    CHECK(composed_ops(*gpu) == "segment_mean, head_dot, head_divide, squared_error, margin_loss");
+    CHECK_THROWS_WITH_AS(gpu->head_divide({}, {}, {}, 0),
+                         concat("[head_divide] this kernel is for CPUs: ", gpu->name(), " does not have it").c_str(),
+                         Error);
+    CHECK_THROWS_WITH_AS(gpu->pack_weight({}, Precision::fp32), doctest::Contains("[pack_weight] this kernel is for"),
+                         Error);
+  }
+}
+
+// Copies bits to the GPU and back. Only kernels copy metadata, so the bits are the mask of a choice between 1 and 0.
+static std::vector<float> copied_as_metadata(const std::vector<int32_t>& bits) {
+  const Tensor mask = Tensor::from<int32_t>({int64_t(bits.size())}, bits);
+  const Tensor one = Tensor::from<float>({1}, std::vector<float>{1}).to(kGpu),
+               chosen = Tensor::empty(mask.shape(), DType::f32, kGpu);
+  cuda_kernels(0).where(chosen, mask, one, {});
+  return chosen.to_cpu().to_vector<float>();
 }
 
 TEST_CASE("metadata larger than the staging buffer are copied correctly") {
   if (!test_gpu()) return;
   for (const size_t n : {1, 1000, 1 << 20, 1'300'000, 5}) {
-    std::vector<float> values(n);
-    for (size_t i = 0; i < n; ++i) values[i] = float(i % 97);
-    CHECK(copied_as_metadata(values) == values);
+    std::vector<int32_t> bits(n);
+    for (size_t i = 0; i < n; ++i) bits[i] = int32_t(i % 97 % 2);
+    CHECK(copied_as_metadata(bits) == std::vector<float>(bits.begin(), bits.end()));
   }
+}
+
+// Compares the loss of rows of logits, and the gradients that replace them, with a CPU: the logits are 0, 1, 2, ..,
+// times `scale`.
+static void check_loss(const Shape& shape, double scale, double tolerance,
+                       const std::function<void(Kernels&, const Tensor& sums, const Tensor& logits)>& loss) {
+  const Tensor host = Tensor::from<float>(shape, numbers(size_t(shape.elements())));
+  cpu_kernels().scale(host, host, scale);
+  const Tensor logits = host.to(kGpu), sums = Tensor::zeros({4}, DType::f64), gpu_sums = sums.to(kGpu);
+  loss(cuda_kernels(0), gpu_sums, logits);
+  loss(cpu_kernels(), sums, host);
+  const auto actual = logits.to_cpu().to_vector<float>(), expected = host.to_vector<float>();
+  for (size_t i = 0; i < expected.size(); ++i) REQUIRE(std::abs(actual[i] - expected[i]) < tolerance);
+  const auto actual_sums = gpu_sums.to_cpu().to_vector<double>(), expected_sums = sums.to_vector<double>();
+  for (size_t i = 0; i < 4; ++i) CHECK(actual_sums[i] == doctest::Approx(expected_sums[i]));
 }
 
 // In rows of an odd number of columns, the packs of the two rows of a pair are aligned differently.
 TEST_CASE("R-Drop on rows without padding is the same as on a CPU") {
   if (!test_gpu()) return;
-  constexpr int64_t n = 3;
   for (const int64_t v : {1, 7, 129, 4097}) {
     CAPTURE(v);
-    const Tensor host = Tensor::from<float>({2 * n, v}, numbers(2 * n * v)),
-                 targets = Tensor::from<int32_t>({n}, std::vector{int32_t(v - 1), -1, 0});
-    cpu_kernels().scale(host, host, 1e-3);
-    const Tensor logits = host.to(kGpu), sums = Tensor::zeros({4}, DType::f64), gpu_sums = sums.to(kGpu);
-    cuda_kernels(0).r_drop_in_place(gpu_sums, logits, targets, v, 0.1, 5);
-    cpu_kernels().r_drop_in_place(sums, host, targets, v, 0.1, 5);
-    const auto actual = logits.to_cpu().to_vector<float>(), expected = host.to_vector<float>();
-    for (size_t i = 0; i < expected.size(); ++i) REQUIRE(std::abs(actual[i] - expected[i]) < 1e-5f);
-    for (int i = 0; i < 4; ++i)
-      CHECK(gpu_sums.to_cpu().to_vector<double>()[size_t(i)] == doctest::Approx(sums.to_vector<double>()[size_t(i)]));
+    const Tensor targets = Tensor::from<int32_t>({3}, std::vector{int32_t(v - 1), -1, 0});
+    check_loss({6, v}, 1e-3, 1e-5, [&](Kernels& kernels, const Tensor& sums, const Tensor& logits) {
+      kernels.r_drop_in_place(sums, logits, targets, v, 0.1, 5);
+    });
   }
 }
 
 TEST_CASE("the gradients of logits too wide for shared memory are the same as on a CPU") {
   if (!test_gpu()) return;
-  constexpr int64_t n = 3, v = 24'640;
-  const Tensor host = Tensor::from<float>({n, v}, numbers(n * v)),
-               targets = Tensor::from<int32_t>({n}, std::vector{7, -1, 24'639});
-  cpu_kernels().scale(host, host, 1e-4);
-  const Tensor logits = host.to(kGpu), sums = Tensor::zeros({4}, DType::f64), gpu_sums = sums.to(kGpu);
-  cuda_kernels(0).cross_entropy_in_place(gpu_sums, logits, targets, v, {0.1});
-  cpu_kernels().cross_entropy_in_place(sums, host, targets, v, {0.1});
-  const auto actual = logits.to_cpu().to_vector<float>(), expected = host.to_vector<float>();
-  for (size_t i = 0; i < expected.size(); ++i) REQUIRE(std::abs(actual[i] - expected[i]) < 1e-6f);
-  for (int i = 0; i < 4; ++i)
-    CHECK(gpu_sums.to_cpu().to_vector<double>()[size_t(i)] == doctest::Approx(sums.to_vector<double>()[size_t(i)]));
+  constexpr int64_t v = 24'640;
+  const Tensor targets = Tensor::from<int32_t>({3}, std::vector{7, -1, 24'639});
+  check_loss({3, v}, 1e-4, 1e-6, [&](Kernels& kernels, const Tensor& sums, const Tensor& logits) {
+    kernels.cross_entropy_in_place(sums, logits, targets, v, {0.1});
+  });
 }

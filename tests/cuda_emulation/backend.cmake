@@ -16,17 +16,3 @@ target_include_directories(gyre_cuda_emulation BEFORE PUBLIC ${PROJECT_SOURCE_DI
 target_include_directories(gyre_cuda_emulation PRIVATE ${gyre_include} ${PROJECT_SOURCE_DIR})
 target_compile_options(gyre_cuda_emulation PRIVATE -O1)
 target_sources(gyre_core PRIVATE $<TARGET_OBJECTS:gyre_cuda_emulation>)
-
-# The tests compare with the CPU, for which one instruction set is enough. Its kernels stand for the others too, and are
-# not checked by sanitizers here. Both shorten the build.
-if(GYRE_SANITIZE)
-  target_compile_options(gyre_cpu_${emulation_level} PRIVATE -fno-sanitize=all)
-endif()
-set(copied_levels ${cpu_levels})
-list(REMOVE_ITEM copied_levels ${emulation_level})
-foreach(level ${copied_levels})
-  add_custom_command(OUTPUT gyre_cpu_${level}.o DEPENDS gyre_cpu_${emulation_level}.o VERBATIM
-    COMMAND ${CMAKE_OBJCOPY} --redefine-sym=${entry_${emulation_level}}=${entry_${level}}
-            gyre_cpu_${emulation_level}.o gyre_cpu_${level}.o)
-  target_sources(gyre_core PRIVATE ${PROJECT_BINARY_DIR}/gyre_cpu_${level}.o)
-endforeach()

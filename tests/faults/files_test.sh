@@ -23,7 +23,7 @@ for damage in flip cut_short rm; do
   outcome "a checkpoint file after $damage: the previous checkpoint was used and the reason logged"
 done
 
-"$GYRE" data build --vocab vocab.model --source train.en --target train.de --output train.tok
+from_corpus train.tok
 cp train.tok spare.tok
 sets=train.tok
 train tokens

@@ -16,7 +16,7 @@ void require_valid(const std::string& text) {
 }  // namespace
 
 void read_input(std::string_view input) {
-  for (const char* language : {"en", "de"}) {
+  for (const MosesLanguage language : enum_values<MosesLanguage>()) {
     const std::string tokens = MosesTokenizer(language, {.aggressive_hyphens = true}).tokenize(input);
     require_valid(tokens);
     require_valid(MosesDetokenizer(language).detokenize(tokens));

@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -10,6 +9,7 @@
 #include "gyre/core/io/json.h"
 #include "gyre/models/position/position_table.h"
 #include "gyre/models/position/rope.h"
+#include "tests/errors.h"
 #include "tests/models/position_config.h"
 #include "tests/models/tiny_model.h"
 
@@ -23,7 +23,7 @@ static std::string error_after(const std::function<void(EncoderDecoderConfig&)>&
 
 TEST_CASE("config: errors give the field, the expectation and the actual value") {
   using Config = EncoderDecoderConfig;
-  CHECK(error_after([](Config&) {}) == "");
+  CHECK(error_after([](Config&) {}) == "no error");
   CHECK(error_after([](Config& c) { c.vocab_size = 0; }) == "[vocab_size] must be at least 1, got 0");
   CHECK(error_after([](Config& c) { c.heads = 3; }) == "[heads] must divide dim = 8, got 3");
   CHECK(error_after([](Config& c) { c.dropout = 1; }) == "[dropout] must be at least 0 and below 1, got 1");
@@ -45,7 +45,7 @@ TEST_CASE("config: errors give the field, the expectation and the actual value")
 TEST_CASE("config: options and files must have bounded sizes and finite numbers") {
   using Config = EncoderDecoderConfig;
   const int64_t huge = std::numeric_limits<int64_t>::max();
-  CHECK(error_after([](Config& c) { c.ffn = 10'000'000; }) == "");
+  CHECK(error_after([](Config& c) { c.ffn = 10'000'000; }) == "no error");
   CHECK(error_after([](Config& c) { c.ffn = 10'000'001; }) == "[ffn] must be at most 10000000, got 10000001");
   CHECK(error_after([&](Config& c) { c.vocab_size = huge; }) ==
         "[vocab_size] must be at most 10000000, got 9223372036854775807");
@@ -88,17 +88,12 @@ TEST_CASE("config: JSON names the kind of model") {
 
 TEST_CASE("config: JSON with an unknown key, a wrong type or a wrong name throws") {
   const Json good = test::tiny_config().to_json();
-  const auto error_with = [&](const char* pointer, const Json& value) -> std::string {
+  const auto error_with = [&](const char* pointer, const Json& value) {
     Json json = good;
     json[Json::json_pointer(pointer)] = value;
-    try {
-      EncoderDecoderConfig::from_json(json);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+    return error_of([&] { EncoderDecoderConfig::from_json(json); });
   };
-  CHECK(error_with("/dim", 8) == "");
+  CHECK(error_with("/dim", 8) == "no error");
   CHECK(error_with("/dims", 8) == "[config] unknown key \"dims\"");
   CHECK(error_with("/position/base", 8) == "[config.position] unknown key \"base\"");
   CHECK(error_with("/dim", "8") == "[config.dim] expected an integer, got \"8\"");

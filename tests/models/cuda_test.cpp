@@ -71,12 +71,14 @@ TEST_CASE("a tape that rounds the parameters at once computes the bits of produc
   Kernels* gpu = test_gpu();
   if (!gpu) return;
   const PairInput batch = test::make_batch(test::random_sentences(5, 9, 11, 1), test::random_sentences(5, 9, 11, 2));
-  for (const EncoderDecoderConfig& config : configs()) {
+  const std::vector<EncoderDecoderConfig> all = configs();
+  for (const EncoderDecoderConfig& config : all) {
     CAPTURE(config.position.encoding);
     const auto model = nonzero_model<EncoderDecoder>(config, *gpu);
     const Tensor values = model->parameters().values();
     std::vector<double> losses;
-    for (const double scale : {1.0, 0.5}) {  // weights that change between tapes are rounded again
+    const bool is_last = &config == &all.back();
+    for (const double scale : is_last ? std::vector{1.0, 0.5} : std::vector{1.0}) {
       gpu->scale(values, values, scale);
       LossAndGradients results[2];
       for (const Parameters* parameters :
@@ -96,7 +98,7 @@ TEST_CASE("a tape that rounds the parameters at once computes the bits of produc
       CHECK(results[0].gradients == results[1].gradients);
       losses.push_back(results[1].loss);
     }
-    CHECK(losses[0] != losses[1]);
+    if (is_last) CHECK(losses[0] != losses[1]);  // weights that change between tapes are rounded again
   }
 }
 
@@ -109,24 +111,47 @@ TEST_CASE("an encoder-only model has the same loss and gradients on a GPU as on 
   check_alike(backward(*there, *gpu, batch), backward(*here, cpu_kernels(), batch));
 }
 
+// The output of a causal model for chunks of two texts, of which the first one has two tokens more.
+static std::vector<float> states_in_chunks(const EncoderOnly& model, Kernels& kernels) {
+  TokenCache cache(int(model.config().layers), {{.tokens = 8, .first_chunk = 4}, {.tokens = 6, .first_chunk = 2}});
+  std::vector<float> all;
+  for (const std::vector<int32_t>& lengths : {std::vector{4, 2}, {1, 1}, {3, 3}}) {
+    const Segments chunk = Segments::from_lengths(lengths);
+    std::vector<int32_t> ids;
+    for (int i = 0; i < chunk.tokens(); ++i) ids.push_back(3 + (i * i + cache.length(0)) % 8);
+    Tape tape(kernels, {.record = false});
+    const auto some = model.advance(tape, test::ids_of(ids), chunk, cache).value().to_cpu().to_vector<float>();
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+TEST_CASE("decoders with linear attention continue texts on a GPU as on the CPU") {
+  Kernels* gpu = test_gpu();
+  if (!gpu) return;
+  for (const auto& [map, name] : kEnumNames<FeatureMap>) {
+    CAPTURE(name);
+    EncoderOnlyConfig config = test::causal_encoder("rope");
+    config.attention = {.kind = AttentionKind::linear, .linear_map = map};
+    const auto here = nonzero_model<EncoderOnly>(config, cpu_kernels()),
+               there = nonzero_model<EncoderOnly>(config, *gpu);
+    const std::vector<float> expected = states_in_chunks(*here, cpu_kernels()), actual = states_in_chunks(*there, *gpu);
+    REQUIRE(actual.size() == expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) CHECK(actual[i] == doctest::Approx(expected[i]).epsilon(1e-4));
+  }
+}
+
 TEST_CASE("translations on a GPU equal those on the CPU") {
   Kernels* gpu = test_gpu();
   if (!gpu) return;
-  const Sentences sources = test::random_sources(7, 4);
+  const Sentences sources = test::random_sources(5, 4);
   const DecodeOptions options{.beam_size = 3, .max_length_extra = 6, .n_best = 2};
   for (const EncoderDecoderConfig& config : configs()) {
     CAPTURE(config.position.encoding);
     const auto here = nonzero_model<EncoderDecoder>(config, cpu_kernels());
     const auto there = nonzero_model<EncoderDecoder>(config, *gpu);
-    const auto expected = translate(*here, cpu_kernels(), sources, options, {.sentences = 4});
-    const auto actual = translate(*there, *gpu, sources, options, {.sentences = 4});
-    for (size_t i = 0; i < expected.size(); ++i) {
-      REQUIRE(actual[i].size() == expected[i].size());
-      for (size_t j = 0; j < expected[i].size(); ++j) {
-        CHECK(actual[i][j].ids == expected[i][j].ids);
-        CHECK(actual[i][j].score == doctest::Approx(expected[i][j].score).epsilon(1e-4));
-      }
-    }
+    test::check_same(translate(*there, *gpu, sources, options, {.sentences = 4}),
+                     translate(*here, cpu_kernels(), sources, options, {.sentences = 4}));
   }
 }
 

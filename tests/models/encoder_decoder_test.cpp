@@ -9,6 +9,7 @@
 #include "gyre/models/position/rope.h"
 #include "tests/emulated_bf16.h"
 #include "tests/models/tiny_model.h"
+#include "tests/threads_in_scope.h"
 
 namespace gyre {
 
@@ -52,7 +53,7 @@ TEST_CASE("a packed batch gives the same results as its sentences one by one") {
 }
 
 TEST_CASE("gradients of the whole model's loss") {
-  const test::OneThread one_thread;
+  const ThreadsInScope one_thread(1);
   const PairInput batch = test::make_batch(kSources, kTargets);
   for (EncoderDecoderConfig config : variants()) {
     CAPTURE(config.position.encoding);
@@ -60,18 +61,6 @@ TEST_CASE("gradients of the whole model's loss") {
     EncoderDecoder model(config);
     test::allocate_nonzero(model.parameters(), 5, DType::f64);
     test::check_gradients(model.parameters(), [&](Tape& tape) { return model.loss(tape, batch, 0.1); });
-  }
-}
-
-TEST_CASE("R-Drop: gradients of the whole model's loss") {
-  const test::OneThread one_thread;
-  const PairInput batch = test::make_batch(kSources, kTargets);
-  for (EncoderDecoderConfig config : {test::tiny_config(), test::tiny_config("alibi", NormPlacement::post)}) {
-    CAPTURE(config.position.encoding);
-    config.attention_dropout = config.activation_dropout = 0.1;
-    EncoderDecoder model(config);
-    test::allocate_nonzero(model.parameters(), 5, DType::f64);
-    test::check_gradients(model.parameters(), [&](Tape& tape) { return model.r_drop_loss(tape, batch, 0.1, 5); });
   }
 }
 

@@ -25,8 +25,16 @@ void set_weights(Parameters& parameters, const Json& weights, DType dtype) {
   parameters.gradients().zero();
 }
 
-void check_gradients(Parameters& parameters, const Json& gradients) {
-  for (const auto& [name, gradient] : gradients.items()) {
+template <class Logits, class Loss>
+void check_pass(Parameters& parameters, const Json& golden, DType dtype, const Logits& logits, const Loss& loss) {
+  Tape tape(cpu_kernels(), {});
+  check_close(logits(tape).value(), golden["logits"]);
+  const LossResult result = loss(tape);
+  CHECK(result.sums().loss == doctest::Approx(golden["loss"].get<double>()).epsilon(0.1 * tolerance(dtype)));
+  if (golden.contains("nll"))
+    CHECK(result.sums().nll == doctest::Approx(golden["nll"].get<double>()).epsilon(0.1 * tolerance(dtype)));
+  tape.backward(result.loss);
+  for (const auto& [name, gradient] : golden["gradients"].items()) {
     CAPTURE(name);
     check_close(parameters.find(name)->gradient, gradient);
   }
@@ -43,17 +51,12 @@ void check_encoder_decoder(const Json& golden, const Json& variant, DType dtype)
   CAPTURE(enum_name(config.norm));
   EncoderDecoder model(config);
   set_weights(model.parameters(), golden["weights"], dtype);
-
-  Tape tape(cpu_kernels(), {});
-  const Var encoded = model.encode(tape, batch.source_ids, batch.source);
-  const Var states = model.decode(tape, encoded, batch.source, batch.target_inputs, batch.target);
-  check_close(model.logits(states).value(), variant["logits"]);
-
-  const LossResult result = model.loss(tape, batch, golden["smoothing"]);
-  CHECK(result.sums().loss == doctest::Approx(variant["loss"].get<double>()).epsilon(0.1 * tolerance(dtype)));
-  CHECK(result.sums().nll == doctest::Approx(variant["nll"].get<double>()).epsilon(0.1 * tolerance(dtype)));
-  tape.backward(result.loss);
-  check_gradients(model.parameters(), variant["gradients"]);
+  const auto logits = [&](Tape& tape) {
+    const Var encoded = model.encode(tape, batch.source_ids, batch.source);
+    return model.logits(model.decode(tape, encoded, batch.source, batch.target_inputs, batch.target));
+  };
+  check_pass(model.parameters(), variant, dtype, logits,
+             [&](Tape& tape) { return model.loss(tape, batch, golden["smoothing"]); });
 }
 
 Tensor flat(const Json& lists) {
@@ -81,14 +84,10 @@ void check_encoder_only(const EncoderOnlyConfig& config, const Json& golden, con
                           flat(golden["targets"]), config.token_types > 0 ? flat(golden["token_types"]) : Tensor()};
   EncoderOnly model(config);
   set_weights(model.parameters(), weights, dtype);
-
-  Tape tape(cpu_kernels(), {});
-  const Var states = model.encode(tape, batch.ids, batch.segments, batch.token_types);
-  check_close(model.logits(states).value(), variant["logits"]);
-  const LossResult result = model.loss(tape, batch);
-  CHECK(result.sums().loss == doctest::Approx(variant["loss"].get<double>()).epsilon(0.1 * tolerance(dtype)));
-  tape.backward(result.loss);
-  check_gradients(model.parameters(), variant["gradients"]);
+  const auto logits = [&](Tape& tape) {
+    return model.logits(model.encode(tape, batch.ids, batch.segments, batch.token_types));
+  };
+  check_pass(model.parameters(), variant, dtype, logits, [&](Tape& tape) { return model.loss(tape, batch); });
 }
 
 // The preset of a golden model, with the sizes of that model.
@@ -115,13 +114,9 @@ void check_classifier(const Json& golden, const Json& variant, DType dtype) {
   const LabeledInput batch{flat(golden["sentences"]), segments_of(golden), labels, flat(golden["token_types"])};
   SequenceClassifier model(config);
   set_weights(model.parameters(), variant["weights"], dtype);
-
-  Tape tape(cpu_kernels(), {});
-  check_close(model.outputs(tape, batch).value(), variant["logits"]);
-  const LossResult result = model.loss(tape, batch);
-  CHECK(result.sums().loss == doctest::Approx(variant["loss"].get<double>()).epsilon(0.1 * tolerance(dtype)));
-  tape.backward(result.loss);
-  check_gradients(model.parameters(), variant["gradients"]);
+  check_pass(
+      model.parameters(), variant, dtype, [&](Tape& tape) { return model.outputs(tape, batch); },
+      [&](Tape& tape) { return model.loss(tape, batch); });
 }
 
 }  // namespace

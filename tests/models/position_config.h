@@ -11,7 +11,10 @@ namespace gyre::test {
 // Sets the options that `json` has, and no others. Throws as reading a config.json does.
 inline void set_options(PositionConfig& config, const Json& json) {
   ConfigReader reader(json, "position");
-  visit_position(reader, config);
+  reader("encoding", config.encoding);
+  const OptionList options = config.options();
+  for (const OptionList::Entry& entry : options.entries())
+    visit_field(reader, key_of(entry.option), entry.option.value.field);
   reader.refuse_unknown();
 }
 

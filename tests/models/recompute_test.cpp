@@ -129,16 +129,6 @@ TEST_CASE("recompute: the same bits on a GPU") {
   check_same(test::tiny_decoders().front(), *gpu);
 }
 
-TEST_CASE("recompute: gradients of whole models agree with finite differences") {
-  const test::OneThread one_thread;
-  EncoderOnly decoder(test::tiny_decoders().front());
-  test::allocate_nonzero(decoder.parameters(), 5, DType::f64);
-  const MaskedInput batch = test::masked_batch(kSentences);
-  for (const Recompute recompute : {Recompute::attention, Recompute::block})
-    test::check_gradients(
-        decoder.parameters(), [&](Tape& tape) { return decoder.loss(tape, batch); }, recompute);
-}
-
 TEST_CASE("recompute: `attention` keeps no projections, and `block` of 12 layers less than 40 % of the activations") {
   EncoderOnlyConfig config = test::tiny_decoders().front();
   config.layers = 12;

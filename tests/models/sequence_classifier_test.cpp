@@ -8,6 +8,7 @@
 #include "gyre/models/encoder_only.h"
 #include "gyre/models/position/position_table.h"
 #include "tests/models/tiny_model.h"
+#include "tests/threads_in_scope.h"
 
 namespace gyre {
 namespace {
@@ -47,7 +48,7 @@ double loss_of(const SequenceClassifier& model, const LabeledInput& batch) {
 }  // namespace
 
 TEST_CASE("classifier: gradients of the loss") {
-  const test::OneThread one_thread;
+  const ThreadsInScope one_thread(1);
   for (const ClassifierConfig& config : classifier_variants()) {
     CAPTURE(enum_name(config.head));
     CAPTURE(config.classes);

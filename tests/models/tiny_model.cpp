@@ -87,6 +87,18 @@ double sentence_log_probability(const EncoderDecoder& model, const std::vector<i
   return total;
 }
 
+void check_same(const std::vector<std::vector<Hypothesis>>& a, const std::vector<std::vector<Hypothesis>>& b,
+                double tolerance) {
+  REQUIRE(a.size() == b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    REQUIRE(a[i].size() == b[i].size());
+    for (size_t k = 0; k < a[i].size(); ++k) {
+      CHECK(a[i][k].ids == b[i][k].ids);
+      CHECK(a[i][k].score == doctest::Approx(b[i][k].score).epsilon(tolerance));
+    }
+  }
+}
+
 void allocate_nonzero(Parameters& parameters, uint64_t seed, DType dtype) {
   parameters.allocate(seed, dtype);
   for (Parameter& p : parameters) {
@@ -109,9 +121,9 @@ EncoderDecoder nonzero_model(const EncoderDecoderConfig& config, uint64_t seed) 
   return model;
 }
 
-void check_gradients(Parameters& parameters, const std::function<LossResult(Tape&)>& loss, Recompute recompute) {
+void check_gradients(Parameters& parameters, const std::function<LossResult(Tape&)>& loss) {
   const auto run = [&](bool backward) {
-    Tape tape(cpu_kernels(), {.record = backward, .training = true, .seed = 3, .recompute = recompute});
+    Tape tape(cpu_kernels(), {.record = backward, .training = true, .seed = 3});
     const LossResult result = loss(tape);
     if (backward) tape.backward(result.loss);
     return result.sums().loss;

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "gyre/models/decode/beam_search.h"
 #include "gyre/models/encoder_decoder.h"
+#include "tests/errors.h"
 
 namespace gyre::test {
 
@@ -36,37 +38,23 @@ Tensor teacher_forced(const EncoderDecoder& model, const Sentences& sources, con
 double sentence_log_probability(const EncoderDecoder& model, const std::vector<int32_t>& source,
                                 const std::vector<int32_t>& target);
 
-// Uses one thread while it exists. On a busy machine, tests that run thousands of tiny models are faster with one.
-class OneThread {
- public:
-  OneThread() { set_threads(1); }
-  ~OneThread() { set_threads(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int before_ = threads();
-};
+// Checks that two searches found the same hypotheses, with scores that differ by at most this share.
+void check_same(const std::vector<std::vector<Hypothesis>>& a, const std::vector<std::vector<Hypothesis>>& b,
+                double tolerance = 1e-4);
 
 // Allocates parameters with larger random values than the model's initialization, so that output distributions are far
 // from uniform.
 void allocate_nonzero(Parameters& parameters, uint64_t seed, DType dtype = DType::f32);
 EncoderDecoder nonzero_model(const EncoderDecoderConfig& config, uint64_t seed);
 
-// The message of the error of the config; empty if it is valid.
+// The message of the error of the config, or "no error".
 template <class Config>
 std::string validation_error(const Config& config) {
-  try {
-    config.validate();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return error_of([&] { config.validate(); });
 }
 
 // Compares sampled gradient entries of every trainable parameter (f64) with central differences of the loss. Dropout
 // has a fixed seed.
-void check_gradients(Parameters& parameters, const std::function<LossResult(Tape&)>& loss,
-                     Recompute recompute = Recompute::none);
+void check_gradients(Parameters& parameters, const std::function<LossResult(Tape&)>& loss);
 
 }  // namespace gyre::test

@@ -46,7 +46,7 @@ measured() { # measured RUN
     /"event":"resume"/ { for (i = 1; i <= n; ++i) if (at[i] > updates) line[i] = "" }
     /"event":"(train|valid)"/ { line[++n] = $0; at[n] = updates }
     END { for (i = 1; i <= n; ++i) if (line[i] != "") print line[i] }' "$1/metrics.jsonl" |
-    sed -E 's/"time":"[^"]*",//; s/,"(seconds|validation_seconds|tokens_per_second)":[0-9.e+-]+//g'
+    sed -E 's/"time":"[^"]*",//; s/,"(seconds|validation_seconds|tokens_per_second|tflops|share|memory_mb|gpu_memory_mb)":[0-9.e+-]+//g'
 }
 
 # Prints the state of the last checkpoint without times: progress, best, early stopping, checksums of all tensors.

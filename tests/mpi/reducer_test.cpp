@@ -7,8 +7,11 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "gyre/autograd/ops.h"
+#include "gyre/core/memory.h"
 #include "gyre/core/random.h"
 #include "gyre/train/parallel/tree_reduction.h"
 #include "tests/mpi/ranks.h"
@@ -119,29 +122,38 @@ TEST_CASE("the tree adds micro-batches in the same order for any number of ranks
   }
 }
 
-TEST_CASE("buckets sum all micro-batches of all ranks, for any bucket size and communication dtype") {
-  Parameters parameters;
-  add_parameters(parameters);
-  const int micro_batches = 2 * ranks().size();
-  const auto single = all_micro_batch_gradients(parameters, micro_batches);
+TEST_CASE("buckets sum all micro-batches of all ranks, for any bucket size, communication dtype and owner") {
+  const int size = ranks().size();
+  std::vector<ReducerOptions> cases;
   for (const DType comm_dtype : {DType::f32, DType::bf16}) {
-    for (double bucket_mb : {0.0, 0.02, 0.05, 100.0}) {
-      CAPTURE(bucket_mb);
-      GradientReducer reducer(ranks(), cpu_kernels(), parameters,
-                              {.bucket_mb = bucket_mb,
-                               .micro_batches = micro_batches,
-                               .comm_dtype = comm_dtype,
-                               .shared_memory = bucket_mb != 0.05});
-      const bool exact = comm_dtype == DType::f32 || ranks().size() == 1;
-      for (int update = 0; update < 2; ++update) {
-        reduce(reducer, parameters, own_micro_batches(micro_batches));
-        const std::vector<float> sum = parameters.gradients().to_vector<float>();
-        for (size_t i = 0; i < sum.size(); ++i) {
-          double expected = 0, size = 0;
-          for (const auto& gradient : single) expected += double(gradient[i]), size += std::abs(double(gradient[i]));
-          // bf16 rounds each rank's part and the sum, with a relative error of 2^-8.
-          REQUIRE(std::abs(double(sum[i]) - expected) <= (exact ? 1e-5 * (1 + size) : size / 127));
-        }
+    for (const double bucket_mb : {0.0, 0.02, 0.05, 100.0}) {
+      cases.push_back({.bucket_mb = bucket_mb,
+                       .micro_batches = 2 * size,
+                       .comm_dtype = comm_dtype,
+                       .shared_memory = bucket_mb != 0.05});
+    }
+  }
+  // Owners add up the micro-batches, of which ranks have different numbers.
+  cases.push_back({.bucket_mb = 0.02, .micro_batches = 2 * size + 1, .sharded = true, .shards_gradients = true});
+  Parameters alone;
+  add_parameters(alone);
+  const auto single = all_micro_batch_gradients(alone, 2 * size + 1);
+  for (const ReducerOptions& options : cases) {
+    CAPTURE(options.bucket_mb);
+    CAPTURE(options.sharded);
+    Parameters parameters;
+    add_parameters(parameters);
+    GradientReducer reducer(ranks(), cpu_kernels(), parameters, options);
+    const bool exact = options.comm_dtype == DType::f32 || size == 1;
+    for (int update = 0; update < 2; ++update) {
+      reduce(reducer, parameters, own_micro_batches(options.micro_batches));
+      const std::vector<float> sum = all_sums(reducer, parameters);
+      for (size_t i = 0; i < sum.size(); ++i) {
+        double expected = 0, magnitude = 0;
+        for (size_t s = 0; s < size_t(options.micro_batches); ++s)
+          expected += double(single[s][i]), magnitude += std::abs(double(single[s][i]));
+        // bf16 rounds each rank's part and the sum, with a relative error of 2^-8.
+        REQUIRE(std::abs(double(sum[i]) - expected) <= (exact ? 1e-5 * (1 + magnitude) : magnitude / 127));
       }
     }
   }
@@ -150,27 +162,15 @@ TEST_CASE("buckets sum all micro-batches of all ranks, for any bucket size and c
 TEST_CASE("sharded sums: each rank gets the sums of its own elements, and all_gather shares them") {
   Parameters parameters;
   add_parameters(parameters);
-  const ReducerOptions options{.bucket_mb = 0.02, .micro_batches = ranks().size(), .deterministic = true};
+  ReducerOptions options{.bucket_mb = 0.02, .micro_batches = ranks().size(), .deterministic = true};
   GradientReducer whole(ranks(), cpu_kernels(), parameters, options);
   reduce(whole, parameters, own_micro_batches(options.micro_batches));
   const std::vector<float> expected = parameters.gradients().to_vector<float>();
-  ReducerOptions sharded = options;
-  sharded.sharded = true;
-  GradientReducer reducer(ranks(), cpu_kernels(), parameters, sharded);
+  options.sharded = true;
+  GradientReducer reducer(ranks(), cpu_kernels(), parameters, options);
   CHECK(reducer.is_sharded() == (ranks().size() > 1));
   reduce(reducer, parameters, own_micro_batches(options.micro_batches));
-  const Tensor gradients = parameters.gradients();
-  std::vector<double> owners(expected.size());
-  for (const ElementRange& range : reducer.owned()) {
-    for (int64_t i = range.begin; i < range.end; ++i) {
-      REQUIRE(gradients.data<float>()[i] == expected[size_t(i)]);
-      owners[size_t(i)] = 1;
-    }
-  }
-  ranks().all_reduce(std::span<double>(owners));
-  CHECK(std::all_of(owners.begin(), owners.end(), [](double n) { return n == 1; }));
-  if (reducer.is_sharded()) reducer.all_gather(gradients, {0, gradients.size()});
-  CHECK(gradients.to_vector<float>() == expected);
+  CHECK(all_sums(reducer, parameters) == expected);
 }
 
 TEST_CASE("sharded gradients: the sums have the same bits as with sharded optimizer state only") {
@@ -197,26 +197,6 @@ TEST_CASE("sharded gradients: the sums have the same bits as with sharded optimi
       if (size == 1) continue;
       CHECK_FALSE(packed.gradients().defined());
       for (const Parameter& p : packed) CHECK_FALSE(p.gradient.defined());
-    }
-  }
-}
-
-TEST_CASE("sharded gradients: owners add up the micro-batches, of which ranks may have different numbers") {
-  Parameters whole, packed;
-  add_parameters(whole);
-  add_parameters(packed);
-  const int micro_batches = 2 * ranks().size() + 1;
-  const auto single = all_micro_batch_gradients(whole, micro_batches);
-  GradientReducer reducer(
-      ranks(), cpu_kernels(), packed,
-      {.bucket_mb = 0.02, .micro_batches = micro_batches, .sharded = true, .shards_gradients = true});
-  for (int update = 0; update < 2; ++update) {
-    reduce(reducer, packed, own_micro_batches(micro_batches));
-    const std::vector<float> sum = all_sums(reducer, packed);
-    for (size_t i = 0; i < sum.size(); ++i) {
-      double expected = 0, magnitude = 0;
-      for (const auto& gradient : single) expected += double(gradient[i]), magnitude += std::abs(double(gradient[i]));
-      REQUIRE(std::abs(double(sum[i]) - expected) <= 1e-5 * (1 + magnitude));
     }
   }
 }
@@ -293,6 +273,75 @@ TEST_CASE("a rank without data still takes part, and all ranks end with the same
   ranks().broadcast(std::span<float>(sum), last);
   CHECK(std::memcmp(sum.data(), own.data(), sum.size() * sizeof(float)) == 0);
   CHECK(std::any_of(sum.begin(), sum.end(), [](float g) { return g != 0; }));
+}
+
+// ---- The memory that a rank takes for gradients --------------------------------------------------------------------
+
+// A deep stack of layers that are smaller than a bucket. Activations of one row take no memory to speak of.
+constexpr int kStackLayers = 128;
+constexpr int64_t kStackWidth = 200;
+constexpr double kLayerBytes = 4 * kStackWidth * kStackWidth;
+constexpr double kBucketMb = 0.25;
+
+struct Stack {
+  explicit Stack(const ReducerOptions& options)
+      : reducer((add_layers(), ranks()), cpu_kernels(), parameters, options) {}
+
+  void add_layers() {
+    for (int i = 0; i < kStackLayers; ++i)
+      parameters.add(std::to_string(i), {kStackWidth, kStackWidth}, Init::normal(0.1));
+    parameters.allocate(1);
+  }
+
+  void step() {
+    parameters.zero_gradients();
+    TapeObserver* const observer = reducer.begin_micro_batch();
+    Tape tape(cpu_kernels(), {.record = true, .training = true, .seed = 1});
+    Var x = tape.constant(Tensor::from({1, kStackWidth}, std::vector<float>(size_t(kStackWidth), 1)));
+    for (Parameter& p : parameters) x = linear(x, tape.parameter(p));
+    const Var loss = cross_entropy(x, Tensor::from({1}, std::vector<int32_t>{3}), {0.1}).loss;
+    tape.add_observer(*observer);
+    tape.backward(loss);
+    reducer.end_micro_batch();
+    reducer.finish();
+  }
+
+  Parameters parameters;
+  GradientReducer reducer;
+};
+
+// The most bytes of tensors that exist only during a step.
+double peak_of_step(Stack& stack) {
+  stack.step();
+  // Raises the memory in use to its peak, so that the peak then shows what a step takes.
+  const MemoryStats stats = memory_stats();
+  const Tensor filler = Tensor::empty({int64_t(stats.peak_bytes - stats.active_bytes) / 4 + 1});
+  const size_t before = memory_stats().peak_bytes;
+  stack.step();
+  return double(memory_stats().peak_bytes - before);
+}
+
+TEST_CASE("sharded gradients take the memory of a rank's share and of the buckets that are exchanged") {
+  if (ranks().size() == 1) return;
+  ReducerOptions options{.bucket_mb = kBucketMb, .micro_batches = ranks().size(), .sharded = true};
+  const double whole = kStackLayers * kLayerBytes, share = whole / ranks().size();
+  double others = 0;  // tensors other than gradients
+  {
+    Stack in_arena(options);
+    CHECK(double(in_arena.parameters.gradients().bytes()) >= whole);
+    others = peak_of_step(in_arena);
+  }
+  options.shards_gradients = true;
+  Stack sharded(options);
+  const auto kept = double(sharded.reducer.packed_gradients().bytes());
+  CHECK(kept < 1.2 * share);  // slices consist of whole blocks
+  const double most = kept + peak_of_step(sharded);
+  CAPTURE(whole);
+  CAPTURE(most);
+  // Layers wait until the bucket is complete to which they belong.
+  const double bucket = kBucketMb * (1 << 20), exchanged = GradientReducer::kMostInFlight * bucket;
+  CHECK(most <= kept + exchanged + bucket + 2 * kLayerBytes + others);
+  CHECK(most < (ranks().size() == 2 ? 0.7 : 0.55) * whole);
 }
 
 }  // namespace

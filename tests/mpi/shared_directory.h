@@ -45,7 +45,8 @@ class SharedDirectory {
 };
 
 // Trains in one process; the other ranks wait.
-inline void train_alone(const NmtOptions& options, const EncoderDecoderConfig& config) {
+template <class Options, class Config>
+void train_alone(const Options& options, const Config& config) {
   if (ranks().rank() == 0) train(options, config);
   ranks().barrier();
 }

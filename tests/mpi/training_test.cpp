@@ -1,7 +1,6 @@
 // Complete training runs on several ranks, compared with the same run on one rank.
 #include <doctest/doctest.h>
 
-#include <sstream>
 #include <tuple>
 
 #include "gyre/core/hardware/cuda.h"
@@ -24,8 +23,7 @@ TEST_CASE("deterministic runs have the same bits on any number of ranks") {
     const std::string many = "many" + std::to_string(micro_batches), one = "one" + std::to_string(micro_batches);
     train_nmt(deterministic(directory.options(many, "15u"), micro_batches), tiny_nmt_config(), ranks());
     train_alone(deterministic(directory.options(one, "15u"), micro_batches), tiny_nmt_config());
-    CHECK(last_bits(directory / many) == last_bits(directory / one));
-    CHECK(loss_curve(directory / many) == loss_curve(directory / one));
+    check_same_runs(directory / many, directory / one);
     CHECK(last_state(directory / many).progress.batch == 3);  // third batch of the second epoch
   }
 }
@@ -68,8 +66,7 @@ TEST_CASE("runs that compute activations again have the bits of a run that keeps
         std::tuple("sharded", Recompute::block, 1), std::tuple("gradients", Recompute::attention, 2)}) {
     CAPTURE(name);
     train_nmt(options(name, recompute, zero), tiny_nmt_config(), ranks());
-    CHECK(last_bits(directory / name) == last_bits(directory / "kept"));
-    CHECK(loss_curve(directory / name) == loss_curve(directory / "kept"));
+    check_same_runs(directory / name, directory / "kept");
   }
 }
 
@@ -85,8 +82,7 @@ TEST_CASE("BPE dropout has the same bits on any number of ranks") {
   ranks().barrier();
   train_nmt(options("many"), tiny_nmt_config(), ranks());
   train_alone(options("one"), tiny_nmt_config());
-  CHECK(last_bits(directory / "many") == last_bits(directory / "one"));
-  CHECK(loss_curve(directory / "many") == loss_curve(directory / "one"));
+  check_same_runs(directory / "many", directory / "one");
 }
 
 TEST_CASE("a masked language model has the same bits on any number of ranks, and can change that number") {
@@ -100,18 +96,12 @@ TEST_CASE("a masked language model has the same bits on any number of ranks, and
     o.validation.every = Period::parse("4u");
     return o;
   };
-  const auto alone = [&](const MaskedOptions& o) {
-    SelfCommunicator self;
-    if (ranks().rank() == 0) train_masked_language(o, tiny_encoder_config(), self);
-    ranks().barrier();
-  };
   train_masked_language(options("many", "15u"), tiny_encoder_config(), ranks());
-  alone(options("one", "15u"));
-  alone(options("changed", "6u"));
+  train_alone(options("one", "15u"), tiny_encoder_config());
+  train_alone(options("changed", "6u"), tiny_encoder_config());
   train_masked_language(options("changed", "15u"), tiny_encoder_config(), ranks());
   for (const char* run : {"one", "changed"}) {
-    CHECK(last_bits(directory / run) == last_bits(directory / "many"));
-    CHECK(loss_curve(directory / run) == loss_curve(directory / "many"));
+    check_same_runs(directory / run, directory / "many");
     CHECK(last_state(directory / run).best.at("cross-entropy").value ==
           last_state(directory / "many").best.at("cross-entropy").value);
   }
@@ -133,11 +123,8 @@ TEST_CASE("batches with nothing to predict update nothing on any number of ranks
   };
   train_masked_language(options("many", true), tiny_encoder_config(), ranks());
   train_masked_language(options("fast", false), tiny_encoder_config(), ranks());
-  SelfCommunicator self;
-  if (ranks().rank() == 0) train_masked_language(options("one", true), tiny_encoder_config(), self);
-  ranks().barrier();
-  CHECK(last_bits(directory / "many") == last_bits(directory / "one"));
-  CHECK(loss_curve(directory / "many") == loss_curve(directory / "one"));
+  train_alone(options("one", true), tiny_encoder_config());
+  check_same_runs(directory / "many", directory / "one");
   const uint64_t made = last_state(directory / "one").optimizer_step;
   CHECK(made < 28);
   CHECK(last_state(directory / "many").optimizer_step == made);
@@ -157,9 +144,7 @@ TEST_CASE("classifiers and regressions have the same bits and scores on any numb
   for (bool regression : {false, true}) {
     const std::string many = concat("many", regression), one = concat("one", regression);
     train_classify(options(regression, many), tiny_encoder_config(), ranks());
-    SelfCommunicator self;
-    if (ranks().rank() == 0) train_classify(options(regression, one), tiny_encoder_config(), self);
-    ranks().barrier();
+    train_alone(options(regression, one), tiny_encoder_config());
     CHECK(last_bits(directory / many) == last_bits(directory / one));
     const auto of_many = last_state(directory / many).best, of_one = last_state(directory / one).best;
     CHECK(of_many.size() == (regression ? 3 : 4));
@@ -181,9 +166,7 @@ TEST_CASE("matchers have the same bits and scores on any number of ranks") {
   };
   for (const std::string loss : {"cross-entropy", "margin-loss"}) {
     train_match(options(loss, "many-"), tiny_encoder_config(), ranks());
-    SelfCommunicator self;
-    if (ranks().rank() == 0) train_match(options(loss, "one-"), tiny_encoder_config(), self);
-    ranks().barrier();
+    train_alone(options(loss, "one-"), tiny_encoder_config());
     const Path many = directory / ("many-" + loss), one = directory / ("one-" + loss);
     CHECK(last_bits(many) == last_bits(one));
     const auto of_many = last_state(many).best, of_one = last_state(one).best;
@@ -198,8 +181,7 @@ TEST_CASE("a deterministic run can be resumed on a different number of ranks") {
   train_alone(deterministic(directory.options("changed", "14u"), 8), tiny_nmt_config());
   train_nmt(deterministic(directory.options("changed", "19u"), 8), tiny_nmt_config(), ranks());
   train_nmt(deterministic(directory.options("straight", "19u"), 8), tiny_nmt_config(), ranks());
-  CHECK(last_bits(directory / "changed") == last_bits(directory / "straight"));
-  CHECK(loss_curve(directory / "changed") == loss_curve(directory / "straight"));
+  check_same_runs(directory / "changed", directory / "straight");
 }
 
 TEST_CASE("a deterministic run with R-Drop has the same bits on any number of ranks, and can change that number") {
@@ -214,8 +196,7 @@ TEST_CASE("a deterministic run with R-Drop has the same bits on any number of ra
   train_alone(options("changed", "6u"), tiny_nmt_config());
   train_nmt(options("changed", "15u"), tiny_nmt_config(), ranks());
   for (const char* run : {"one", "changed"}) {
-    CHECK(last_bits(directory / run) == last_bits(directory / "many"));
-    CHECK(loss_curve(directory / run) == loss_curve(directory / "many"));
+    check_same_runs(directory / run, directory / "many");
   }
 }
 
@@ -231,14 +212,9 @@ TEST_CASE("fast runs on many ranks follow the loss of one process") {
     options.parallel.bucket_mb = 0.002;
     options.parallel.zero = zero;
     train_nmt(options, config, ranks());
-    std::istringstream many(loss_curve(directory / run)), one(loss_curve(directory / "one"));
-    double update = 0, first = 0, last = 0, a = 0, b = 0;
-    for (int i = 0; i < 30; ++i) {
-      REQUIRE((many >> update >> a && one >> update >> b));
-      CHECK(a == doctest::Approx(b).epsilon(2e-4));
-      (i == 0 ? first : last) = a;
-    }
-    CHECK(last < 0.8 * first);
+    check_close_curves(directory / run, directory / "one", 2e-4);
+    const auto updates = events(directory / run, "train");
+    CHECK(updates.back()["cross-entropy"].get<double>() < 0.8 * updates.front()["cross-entropy"].get<double>());
   }
 }
 
@@ -271,8 +247,7 @@ TEST_CASE("validation gives the same numbers on any number of ranks") {
 // Uses NCCL if every rank has a separate GPU, else copies gradients through the CPU.
 TEST_CASE("ranks on GPUs follow the loss of one process, and deterministic ones have its bits") {
   if (cuda_devices() == 0) return report_skipped("no GPU (CUDA: " + cuda_description() + ")");
-  constexpr int kUpdates = 6;  // few, because the emulated GPU is slow
-  const std::string length = std::to_string(kUpdates) + "u";
+  const std::string length = "6u";  // short, because the emulated GPU is slow
   const SharedDirectory directory;
   const auto on_gpus = [&](NmtOptions options) {
     options.device.name = "cuda:" + std::to_string(ranks().local_rank() % cuda_devices());
@@ -295,15 +270,8 @@ TEST_CASE("ranks on GPUs follow the loss of one process, and deterministic ones 
   gradients.parallel.zero = 2;
   train_nmt(gradients, tiny_nmt_config(0), ranks());
   CHECK(last_bits(directory / "gradients") == last_bits(directory / "narrow"));
-  std::istringstream narrowed(loss_curve(directory / "narrow"));
-  std::istringstream fast(loss_curve(directory / "fast")), one(loss_curve(directory / "one"));
-  double update = 0, a = 0, b = 0;
-  for (int i = 0; i < kUpdates; ++i) {
-    REQUIRE((fast >> update >> a && one >> update >> b));
-    CHECK(a == doctest::Approx(b).epsilon(1e-3));
-    REQUIRE((narrowed >> update >> a));
-    CHECK(a == doctest::Approx(b).epsilon(5e-3));
-  }
+  check_close_curves(directory / "fast", directory / "one", 1e-3);
+  check_close_curves(directory / "narrow", directory / "one", 5e-3);
 }
 
 }  // namespace

@@ -5,11 +5,19 @@
 mutation "layer norm backward: a mean has the other sign" \
   core/cpu/layer_norm.cpp core/cpu/layer_norm.cpp \
   'gamma[j] * dy[j] - mean_g' 'gamma[j] * dy[j] + mean_g' \
-  autograd 'every op agrees with its reference'
+  autograd 'every op agrees with its composed definition'
 mutation "attention: a causal query sees the key after its own" \
   core/cpu/attention/attention.cpp core/cpu/attention/attention_head.h \
   'shape.causal ? 0 :' 'shape.causal ? 1 :' \
-  autograd 'every op agrees with its reference'
+  autograd 'every op agrees with its composed definition'
+mutation "sums over rows: each row of a block replaces the one before" \
+  core/cpu/elementary.cpp core/cpu/elementary.cpp \
+  'sums[j] += numbers[j]' 'sums[j] = numbers[j]' \
+  autograd 'every op agrees with finite differences'
+mutation "quotient: the gradient of the divisor lacks a division" \
+  core/cpu/elementary.cpp core/kernels/element_formulas.inc \
+  '-dy * (a / b / b)' '-dy * (a / b)' \
+  autograd 'every op agrees with finite differences'
 mutation "key-value cache: a hypothesis keeps its own past instead of that of its parent" \
   models/modules/cache.cpp models/modules/cache.cpp \
   'parents_[size_t(row)] * before' 'row * before' \
@@ -21,6 +29,10 @@ mutation "beam search: scores do not count the end of the sentence" \
   'int64_t(hypothesis.ids.size()));
   Hypothesis' \
   models 'beam: *'
+mutation "given tokens: a continuation reads the states of others" \
+  models/decode/given_tokens.cpp models/decode/given_tokens.cpp \
+  'begin += int32_t(row.tail());' 'begin += int32_t(row.head());' \
+  models 'given tokens: *'
 mutation "batches: the last batch of an epoch is dropped" \
   data/batch/batch_plan.cpp data/batch/batch_plan.cpp \
   '      first_.push_back(uint32_t(first));

@@ -20,12 +20,6 @@ mutation "cross-entropy: the sums of warps are read before they are written" \
   return warp_sum' \
   '  return warp_sum' \
   ops cross_entropy/smoothing
-mutation "segment mean: the sums of warps are read before they are written" \
-  core/cuda/segment_mean.cu core/cuda/segment_mean.cu \
-  '  __syncthreads();
-  if (threadIdx.y != 0) return;' \
-  '  if (threadIdx.y != 0) return;' \
-  ops segment_mean/
 mutation "linear attention: the state changes while other warps read it" \
   core/cuda/linear_attention/linear_attention_scan.cu core/cuda/linear_attention/linear_attention_scan.cu \
   '      __syncthreads();  // the old state has been read' '' \
@@ -104,10 +98,6 @@ mutation "packs at the end of a row are not cut" \
   core/cuda/layer_norm.cu core/cuda/vectors.h \
   'left > most ? most : left' 'most' \
   ops layer_norm/
-mutation "segment mean: the last rows of a segment are left out" \
-  core/cuda/segment_mean.cu core/cuda/segment_mean.cu \
-  'row < part.end; row += kWarps) {' 'row + kWarps < part.end; row += kWarps) {' \
-  ops segment_mean/
 mutation "embedding: a warp of the last block looks up a row behind the end" \
   core/cuda/embedding.cu core/cuda/embedding.cu \
   '  if (row >= n) return;' '' \
@@ -118,19 +108,12 @@ mutation "cross-entropy: the gradient of the target is in the next column" \
   core/cuda/loss/cross_entropy.cu core/cuda/loss/cross_entropy.cu \
   'first + i == target ? gradient' 'first + i == target + 1 ? gradient' \
   ops cross_entropy/plain
-mutation "margin loss: the scores of a pair have each other's gradients" \
-  core/cuda/loss/margin_loss.cu core/cuda/loss/margin_loss.cu \
-  'store(dx + 2 * i, -slope);
-  store(dx + 2 * i + 1, slope);' \
-  'store(dx + 2 * i, slope);
-  store(dx + 2 * i + 1, -slope);' \
-  ops margin_loss/
 mutation "RoPE: the backward pass rotates like the forward pass" \
   core/cuda/rope.cu core/cuda/rope.cu \
   'inverse ? -s[i] : s[i]' 's[i]' \
   ops rope/
 mutation "R-Drop: the divergence has the other sign in the gradient of the second pass" \
-  core/cuda/loss/cross_entropy.cu core/cuda/loss/cross_entropy.cu \
+  core/cuda/loss/cross_entropy.cu core/kernels/element_formulas.inc \
   'constant - divergence *' 'constant + divergence *' \
   ops linear_r_drop
 mutation "layer norm backward: the gradient of the branch is not added to that of its bias" \
@@ -154,6 +137,10 @@ mutation "Adam: a gradient that is not finite is not skipped" \
     const T factor = T(verdict[kGradientFactor]);
     const GroupFactors<T> group = adam' \
   train 'optimizers compute*'
+mutation "maximum of a row: each of equal elements receives the whole gradient" \
+  core/cuda/elementary.cu core/cuda/elementary.cu \
+  'load(dy + row) / warp_sum(ties)' 'load(dy + row)' \
+  ops max/ties-1
 
 # ---- Streams, events and the reuse of memory ----
 mutation "uploads: kernels do not wait for the copy" \

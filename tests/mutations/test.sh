@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Shows that the tests find mistakes: each mutation of a list changes a copy of one source, whose unit is compiled and
-# linked with the objects of a build, and some test must fail. The list is cuda.sh for a build with the emulated GPU, where
-# the tests run in the order of the calls with an allocation for each tensor, and in the order of seed 1. For any other
-# build it is cpu.sh.
+# linked with the objects of a build, and some test must fail. The list is cuda.sh for a build with the emulated GPU,
+# where the tests run in the order of the calls with an allocation for each tensor, and in the order of seed 1. For any
+# other build it is cpu.sh.
 #   tests/mutations/test.sh BUILD [TEXT_IN_NAME]
+# With BASE=COMMIT, only the mutations whose sources or tests changed since that commit, or all if the emulated GPU or
+# the lists did.
 # The build folder must contain the test programs, built by make. Sources and objects are those of this build.
 set -euo pipefail
 [ $# -ge 1 ] || { sed -n '6s/^# *//p' "$0" >&2; exit 2; }
@@ -56,7 +58,8 @@ timed_out() { [ "$1" -eq 124 ] || [ "$1" -eq 137 ]; } # timed_out STATUS
 pass_without_mutation() { # pass_without_mutation OPTIONS: runs the tests only once for all mutations with these options
   local passed
   passed=$work/passed-$(cksum <<< "$*" | tr ' ' -)
-  [ -e "$passed" ] || { in_every_order "$build/tests/$(program_of "$@")" "$@" > "$passed.log" 2>&1 && touch "$passed"; } ||
+  [ -e "$passed" ] ||
+    { in_every_order "$build/tests/$(program_of "$@")" "$@" > "$passed.log" 2>&1 && touch "$passed"; } ||
     { cat "$passed.log" >&2; return 1; }
 }
 
@@ -73,7 +76,8 @@ mutate() { # mutate FILE OLD NEW TO: writes the changed file
 # library is compiled for, or that of a unity source which includes it.
 commands_with() { # commands_with UNIT
   local source command
-  sed -nE 's|^ *"command": "(.* -c ([^ ]+))",$|\2 \1|p' "$build/compile_commands.json" | while read -r source command; do
+  sed -nE 's|^ *"command": "(.* -c ([^ ]+))",$|\2 \1|p' "$build/compile_commands.json" |
+    while read -r source command; do
     case $source in
       "$build"/tests/*) ;;
       "$root/$1") echo "$source $command" ;;
@@ -143,9 +147,25 @@ check_mutation() { # check_mutation DIRECTORY NAME UNIT FILE OLD NEW OPTIONS
   echo "found: $name: $(grep -m 1 -oE 'cuda emulation: .*|ERROR: .*' "$directory/run.log" | cut -c 1-150)"
 }
 
-count=0
+tests_of() { # tests_of OPTIONS: the folder of the sources of the tests
+  case $1 in
+    ops) echo tests/autograd ;;
+    ranks) echo tests/mpi ;;
+    *) echo "tests/$1" ;;
+  esac
+}
+
+is_chosen() { # is_chosen UNIT FILE OPTIONS: whether the files of the mutation or its tests changed since BASE
+  local sources=("$1" "$2" "$(tests_of "$3")" tests/mutations)
+  if [ "$kind" = cuda ]; then sources+=(tests/cuda_emulation); fi
+  [ -z "${BASE:-}" ] || ! git -C "$root" diff --quiet "$BASE" -- "${sources[@]}"
+}
+
+named=0 count=0
 mutation() { # mutation NAME UNIT FILE OLD NEW OPTIONS: checks it in the background, two at a time
   [[ $1 == *$only* ]] || return 0
+  named=$((named + 1))
+  is_chosen "$2" "$3" "$6" || return 0
   count=$((count + 1))
   mkdir "$work/$count"
   while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n || true; done
@@ -156,6 +176,6 @@ mutation() { # mutation NAME UNIT FILE OLD NEW OPTIONS: checks it in the backgro
 . "$lists/$kind.sh"
 wait
 found=$(find "$work" -name found | wc -l)
-[ "$count" -gt 0 ] || broken "no mutation has '$only' in its name"
+[ "$named" -gt 0 ] || broken "no mutation has '$only' in its name"
 echo "$found of $count mutations are found"
 [ "$found" -eq "$count" ]

@@ -283,6 +283,10 @@ build_information() {
     "$(wc -l < facts.txt) $(wc -l < facts.txt)"
   same "threads" "$(fact threads)" 3
   [ -n "$(fact CUDA)" ] || fail "a line about CUDA"
+  same "no op is composed" "$(fact 'composed ops on the CPU')" none
+  same "composed ops on GPUs" "$(fact 'composed ops on GPUs')" "segment_mean, head_dot, head_divide, squared_error, margin_loss"
+  same "composed ops of the environment" "$(GYRE_COMPOSED=attention,layer_norm build/gyre --build-info | sed -n 's/^composed ops on the CPU: //p')" "layer_norm, attention"
+  rejects 2 '^gyre: GYRE_COMPOSED: expected all, or some of linear, .*; got layernorm$' env GYRE_COMPOSED=layernorm build/gyre --build-info
   same "BLAS kernels" "$(fact 'BLAS kernels')" Nehalem
   same "advice if the CPU has AVX-512 but the kernels do not use it" "$(fact 'BLAS advice' | grep -c Nehalem || true)" "$([ "$(cpu_has avx512f)" = yes ] && echo 1 || echo 0)"
   same "AVX512-BF16" "$(fact 'CPU has AVX512-BF16')" "$(cpu_has avx512_bf16)"

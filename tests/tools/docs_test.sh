@@ -16,10 +16,12 @@ echo "ok: every link leads to a file"
 
 # Prints the anchors of a page's headings.
 anchors() { sed -n 's/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'; }
+for page in "${pages[@]}"; do anchors "$page" | sed "s|^|$page#|"; done > "$work/anchors.txt"
 for page in "${pages[@]}"; do
   while IFS='#' read -r target anchor; do
-    target=${target:+$(dirname "$page")/$target}
-    anchors "${target:-$page}" | grep -qxF -- "$anchor" || fail "$page links to ${target:-$page}#$anchor, which has no such heading"
+    target=${target:+$(realpath --relative-to=. "$(dirname "$page")/$target")}
+    grep -qxF -- "${target:-$page}#$anchor" "$work/anchors.txt" ||
+      fail "$page links to ${target:-$page}#$anchor, which has no such heading"
   done < <(sed '/^```/,/^```/d' "$page" | matches '\]\([^)#]*#[^)]+' - | cut -c3- | sed '/^https:/d')
 done
 echo "ok: every anchor of a link is a heading"
@@ -67,18 +69,24 @@ same "the C++ of the README, which install_test.sh builds" "$(fence README.md)" 
 sed -e ':join' -e '/\\$/{N;s/\\\n//;b join' -e '}' "${pages[@]}" | sed -E 's/ +#.*//' |
   sed -nE 's/^    (.*[ /])?gyre ([a-z][^|<>&)]*).*$/\2/p' | sort -u > "$work/calls.txt"
 check "the pages have at least 60 commands" test "$(wc -l < "$work/calls.txt")" -ge 60
+declare -A known # whether a command exists, so that the program starts only once for each
 while read -r -a words; do
-  command=()
+  command=''
   for word in "${words[@]}"; do
-    "$GYRE" help "${command[@]}" "$word" > /dev/null 2>&1 || break
-    command+=("$word")
+    [[ $word != -* ]] || break
+    name=${command:+$command }$word
+    if [ -z "${known[$name]-}" ]; then
+      known[$name]=yes
+      # shellcheck disable=SC2086
+      "$GYRE" help $name > "$work/help.txt" 2>&1 && "$GYRE" $name --help-all > "$work/$name.txt" < /dev/null || known[$name]=no
+    fi
+    [ "${known[$name]}" = yes ] || break
+    command=$name
   done
-  [ ${#command[@]} -gt 0 ] || fail "unknown command: gyre ${words[*]}"
-  "$GYRE" "${command[@]}" --help-all > "$work/help.txt" < /dev/null
+  [ -n "$command" ] || fail "unknown command: gyre ${words[*]}"
+  help=" $(tr '\n' ' ' < "$work/$command.txt")"
   for word in "${words[@]}"; do
-    case $word in
-      --*) grep -qE -- "(^|[ ,])$word([ ,]|\$)" "$work/help.txt" || fail "gyre ${command[*]} has no $word" ;;
-    esac
+    [[ $word != --* || $help == *[\ ,]"$word"[\ ,]* ]] || fail "gyre $command has no $word"
   done
 done < "$work/calls.txt"
 echo "ok: the program knows $(wc -l < "$work/calls.txt") commands and their options"

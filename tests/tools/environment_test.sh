@@ -81,6 +81,7 @@ delay=30 slow twice env
 for run in "${!jobs[@]}" reader; do wait_for "an update of $run" has_updates "$run" 2; done
 reader=$(pgrep -f -- "^[^ ]*/gyre train .*--model reader")
 kill -INT "${jobs[twice]}"
+sleep 0.5 # a signal that arrives while the same one is pending is lost
 for signal in $signals; do kill "-$signal" "${jobs[$signal]}"; done
 kill -HUP "${jobs[nohup]}"
 kill -TERM "${jobs[ranks]}" "${jobs[direct]}"

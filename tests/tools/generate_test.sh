@@ -87,7 +87,7 @@ fi
 build/gyre train lm --preset gpt2-small $small --max-positions 32 --train-sets books.txt --vocab vocab.model --model gpt2/ --after 2u
 generate --model gpt2/ --prompt 'the' --temperature 0 --max-tokens 100 --json > limited.json
 same "a text ends where the positions end" "$(sed 's/.*"ids":\[\([^]]*\).*/\1/' limited.json | tr ',' '\n' | wc -l)" 31
-build/gyre vocab --type bytes --output bytes.model
+from_corpus bytes.model
 build/gyre train lm --preset neox-160m $small --documents whole --attention window --attention-window 8 --rotary-dims 4 \
   --train-sets books.txt --vocab bytes.model --model bytes/ --after 2u
 generate --model bytes/ --prompt 'the' --max-tokens 60 --json | contains '"end":"' || fail "bytes"

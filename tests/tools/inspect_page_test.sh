@@ -39,8 +39,7 @@ check "the parameters of a run" grep -q 'encoder.layers.0.self_attn.qkv_proj.wei
 # A text: its tokens are in the page.
 "$GYRE" inspect page --model run --text "$(head -n 1 train.en)" --target "$(head -n 1 train.de)" --output pair.html 2> out.txt
 check "the pieces of a pair" grep -qE '"batch":"[^"]*▁[^"]* -> ▁' pair.html
-as_documents train.en > books.txt
-"$GYRE" vocab --input books.txt --type wordpiece --size 300 --output vocab.txt 2> vocab.log
+from_corpus books.txt vocab.txt
 for kind in "mlm bert-mini" "lm lm-tiny"; do
   read -r task preset <<< "$kind"
   "$GYRE" train $task --preset $preset --dim-emb 32 --transformer-heads 4 --layers 1 --transformer-dim-ffn 64 --max-length 32 \
@@ -63,6 +62,13 @@ rejects 2 '--output: expected a new file or one that ends in .html, train.en exi
   "$GYRE" inspect page --preset lm-tiny --output train.en
 rejects 2 '^gyre: --text: expected at least one token, got none$' "$GYRE" inspect page --model lm --text "" --output lm2.html
 
+# Every number of lm-nano can be read: no line of a tensor has more than 24 numbers, which the page shows in their cells,
+# but for the table of the angles of all positions.
+"$GYRE" inspect page --preset lm-nano --output lm-nano.html
+same "the longest line or column of lm-nano" "$(sed 's/"name":"angles","value":{"shape"/{"/g' lm-nano.html | grep -oE '"shape":\[[0-9,]+\]' | grep -oE '[0-9]+' | sort -n | tail -n 1)" 24
+check "a decoder" grep -qF '"parameter":"decoder.layers.0.self_attn.qkv_proj.weight"' lm-nano.html
+same "encoders on the page" "$(grep -oE '"(module|parameter)":"encoder[^"]*' lm-nano.html | head -n 1)" ""
+
 if ! has_chromium; then
   skipped "walking through the page" "chromium is not installed or does not start"
   exit 0
@@ -72,7 +78,7 @@ fi
 check "the page of linear attention has $(wc -c < rope.html) bytes" test "$(wc -c < rope.html)" -lt 3000000
 "$GYRE" inspect page --preset llama-tiny --differences 20 --output llama-tiny.html
 "$GYRE" inspect page --preset transformer-tiny --precision bf16 --differences 20 --output bf16.html
-for page in transformer-tiny.html bert-mini.html lm-tiny.html llama-tiny.html rope.html bf16.html run.html pair.html mlm.html lm.html big.html; do
+for page in transformer-tiny.html lm-nano.html bert-mini.html lm-tiny.html llama-tiny.html rope.html bf16.html run.html pair.html mlm.html lm.html big.html; do
   with_scripts $page walk.js step_page_walk.js > walked.html
   in_chromium walked.html > dom.txt
   same "$page: no errors" "$(noted errors dom.txt)" ""

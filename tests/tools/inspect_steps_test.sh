@@ -9,6 +9,13 @@ tiny="--preset transformer-tiny --vocab-size 300 --segments 2 --length 6"
 for name in linear attention optimizer encoder.layers.0 decoder.layers.1; do
   contains "\"name\":\"$name\"" < profile.json || fail "the profile has no $name"
 done
+check "no op is composed" grep -q '"composed_ops":"none"' profile.json
+GYRE_COMPOSED=residual_layer_norm,attention "$GYRE" inspect profile $tiny --steps 1 --json > composed.json
+check "the profile names the composed ops" grep -q '"composed_ops":"residual_layer_norm, attention"' composed.json
+for name in mean softmax linear; do
+  contains "\"name\":\"$name\"" < composed.json || fail "the profile with composed ops has no $name"
+done
+! grep -q '"name":"attention"' composed.json || fail "a composed op runs its kernels"
 total() { # total LIST: prints the sum of the milliseconds of its rows
   grep -oE "\"$1\":\[[^]]*\]" profile.json | grep -oE '"ms":[0-9.e+-]+' | awk -F: '{ sum += $2 } END { printf "%.3f", sum }'
 }

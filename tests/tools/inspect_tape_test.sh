@@ -53,6 +53,24 @@ rejects 2 '--preset would have no effect' inspect --model run --preset lm-tiny
 inspect --preset lm-tiny --position t5 --attention window --attention-window 4 --json > lm.json
 contains '"causal":"yes","window":"3"' < lm.json || fail "the window of attention"
 
+# The sizes of both kinds of models are options, and a causal model is a decoder.
+inspect --preset lm-nano > nano.txt
+contains '^decoder.layers.0 ' < nano.txt || fail "the modules of a decoder: $(cat nano.txt)"
+contains 'parameter +decoder.layers.0.self_attn.qkv_proj.weight' < nano.txt || fail "the parameters of a decoder"
+same "encoders in a decoder" "$(grep -c encoder nano.txt)" 0
+inspect --preset lm-nano --layers 2 --dim-emb 16 --transformer-heads 4 --norm-type rms --vocab-size 32 --json > wider.json
+contains '"path":"decoder.layers.1"' < wider.json || fail "two layers"
+contains '"op":"attention","attributes":\{"heads":"4"' < wider.json || fail "four heads"
+contains '"op":"rms_norm"' < wider.json || fail "RMS norm"
+contains '"shape":\[32,16\]' < wider.json || fail "the table of 32 pieces"
+inspect --layers 1 --dec-depth 2 --json > shallow.json
+contains '"path":"decoder.layers.1"' < shallow.json || fail "two layers of the decoder"
+contains '"path":"encoder.layers.1"' < shallow.json && fail "more than one layer of the encoder"
+rejects 2 '^gyre: --kv-heads would have no effect: transformer-tiny is an encoder-decoder$' inspect --kv-heads 2
+rejects 2 '^gyre: --dec-depth would have no effect: lm-nano has a single stack$' inspect --preset lm-nano --dec-depth 2
+rejects 2 '\[heads\] must divide dim = 8, got 3; see --transformer-heads, --dim-emb$' inspect --preset lm-nano --transformer-heads 3
+rejects 2 '^gyre: --layers would have no effect: --model defines the configuration$' inspect --model run --layers 2
+
 small_corpus
 small_train --model run --after 2u --quiet
 inspect --model run --precision fp32 --device cpu > run.txt

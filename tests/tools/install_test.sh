@@ -25,14 +25,18 @@ build() {
   echo "ok: built the example $1"
 }
 build xor
+build mlp
 build custom_op
 build char_lm
+build ddp
 sed -i 's/find_package(gyre /find_package(gyre 99 /' examples/custom_op/CMakeLists.txt
 ! configure custom_op other > other.log 2>&1 || fail "another version was accepted"
 check "another version is rejected" grep -q 'requested version "99"' other.log
 
 xor/xor > xor.txt
 check "the network of the README learns exclusive or" awk 'END { exit !($1 == "update" && $2 == 90 && $4 < 0.05) }' xor.txt
+mlp/mlp > mlp.txt
+check "a network of elementary ops learns a spiral" awk '$1 == "update" { share = $6 } END { exit !(share > 0.97) }' mlp.txt
 check "the gradients of new ops" custom_op/custom_op
 custom_op/custom_op --wrong > wrong.txt && fail "a wrong gradient passed"
 check "a wrong gradient is caught" grep -qE '^rms_norm dx: worst error ([1-9]|0\.[0-9]*[1-9])' wrong.txt
@@ -40,7 +44,7 @@ check "a wrong gradient is caught" grep -qE '^rms_norm dx: worst error ([1-9]|0\
 # "Add your own op" of tools/docs/autodiff.md, in an empty folder: its files are blocks of code with their names.
 mkdir unit_rows
 lesson_file() { awk -v fence="^\`\`\`[a-z]+ $1\$" '/^```/ { on = $0 ~ fence; next } on' "$ROOT/tools/docs/autodiff.md" > "unit_rows/$1"; }
-for file in CMakeLists.txt unit_rows.h check.cpp; do lesson_file $file; done
+for file in CMakeLists.txt composed.h unit_rows.h check.cpp; do lesson_file $file; done
 lesson() {
   { cmake -S unit_rows -B unit_rows/build -DCMAKE_PREFIX_PATH="$work/moved" -DCMAKE_BUILD_TYPE=Release && cmake --build unit_rows/build; } \
     > lesson.log 2>&1 || { tail -n 40 lesson.log >&2; fail "building the op of the lesson"; }
@@ -60,6 +64,23 @@ export GOMP_SPINCOUNT=1000 KMP_BLOCKTIME=20us # see tools/main.cpp
 custom_op/train_block 400 > block.txt
 error() { grep "^update *$1 " block.txt | awk '{ print $5 }'; }
 check "a layer of new ops learns: $(error 1) to $(error 400)" awk "BEGIN { exit !($(error 1) > 1 && $(error 400) < 0.2) }"
+
+# Data parallelism with a loop of one's own.
+if grep -q '^MPI: none' <("$GYRE" --build-info); then
+  skipped "the example ddp on two ranks" "Gyre was built without MPI"
+  on() { ddp/ddp "${@:2}"; }
+else
+  on() { "$ROOT/tools/scripts/mpirun.sh" -n "$1" ddp/ddp "${@:2}"; }
+fi
+on 2 through 400 > through.txt
+on 2 resumed 200 > first.txt
+on 2 resumed 400 > second.txt
+same "a resumed run prints what one without a break prints" "$(cat first.txt second.txt)" "$(cat through.txt)"
+check "and has the same weights" cmp {through,resumed}/checkpoints/step-00000400/model.safetensors
+on 1 alone 400 > alone.txt
+check "two ranks have the loss of one: $(tail -n 1 through.txt)" awk '{ loss[FILENAME] = $4 }
+  END { a = loss["alone.txt"]; b = loss["through.txt"]; exit !(a > 0 && a < 0.3 && (a - b) ^ 2 < 1e-8) }' alone.txt through.txt
+rejects 1 '^(gyre|ddp): .*first.txt: Not a directory$' on 2 first.txt 400
 
 char_lm/char_lm 300 > char_lm.txt
 loss() { grep "^update *$1 " char_lm.txt | awk '{ print $4 }'; }

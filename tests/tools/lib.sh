@@ -66,11 +66,13 @@ rejects() {
 # Prints the lines of a file as documents: a blank line after every tenth sentence ends a document.
 as_documents() { awk '{ print } NR % 10 == 0 { print "" }' "$1"; }
 
-# Makes a small corpus in the working directory: pairs, a vocabulary of both languages, and half of the English
-# side as documents, with their vocabulary and token store.
+# Makes a small corpus in the working directory: pairs, a vocabulary of both languages, their token store, and half of
+# the English side as documents, with their vocabulary and token store; and the vocabulary of bytes.
 make_corpus() {
   "$GYRE" data generate --output . --overwrite --train 400 --val 40 --test 20 &&
     "$GYRE" vocab --input train.en train.de --type bpe --size 300 --output vocab.model &&
+    "$GYRE" data build --vocab vocab.model --source train.en --target train.de --output train.tok &&
+    "$GYRE" vocab --type bytes --output bytes.model &&
     head -n 200 train.en > half.en &&
     as_documents half.en > books.txt &&
     "$GYRE" vocab --input books.txt --type wordpiece --size 300 --output vocab.txt &&
@@ -78,14 +80,14 @@ make_corpus() {
 }
 
 # from_corpus FILE...: copies files of the corpus to the working directory. Scripts share the corpus, which one of them
-# makes beside the program, and anew for a program that was built since.
+# makes beside the program, and anew if the program or this file changed since.
 from_corpus() {
   local made
   made=$(dirname "$GYRE")/test_corpus
   mkdir -p "$made"
   (
     flock 9
-    if [ ! "$made/complete" -nt "$GYRE" ]; then
+    if [ ! "$made/complete" -nt "$GYRE" ] || [ ! "$made/complete" -nt "$ROOT/tests/tools/lib.sh" ]; then
       cd "$made"
       make_corpus > corpus.log 2>&1 || { cat corpus.log >&2; fail "the corpus of the tests"; }
       touch complete

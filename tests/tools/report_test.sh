@@ -29,7 +29,7 @@ for event in train valid; do
     same "$figure, $event" "$(drawn page.html $event $figure)" "$(measured run $event $figure)"
   done
 done
-for figure in target_tokens accuracy learning_rate gradient_norm tokens_per_second; do
+for figure in target_tokens accuracy learning_rate gradient_norm tokens_per_second tflops share memory_mb; do
   same "$figure" "$(drawn page.html train $figure)" "$(measured run train $figure)"
 done
 same "bleu" "$(drawn page.html valid bleu)" "$(measured run valid bleu)"
@@ -37,7 +37,7 @@ same "target tokens at validations" "$(drawn page.html valid target_tokens)" \
   "$(drawn page.html train target_tokens | cut -d , -f 2,4,6)"
 same "checkpoints" "$(data_of page.html | grep -oE '"name":"step-[0-9]*","updates":12,"bytes":[0-9]+,"best":true,"last":true,"values":\{"loss":[0-9.]+,' | wc -l)" 1
 for text in '"train-sets":"train.en, train.de"' '"position.rope_base":"10000.0"' '"state":"reached --after 12u"' \
-  '"text":"train.en + train.de: 400 pairs"' '"ranks":1,' '"kernels":"' '"precision":"fp32"'; do
+  '"text":"train.en + train.de: 400 pairs"' '"ranks":1,' '"kernels":"' '"precision":"fp32"' '"limit_source":"measured: '; do
   data_of page.html | grep -qF -- "$text" || fail "the page lacks $text"
 done
 echo "ok: options, architecture, progress, messages, environment"
@@ -67,8 +67,7 @@ else
 fi
 
 # Samples of language models: words in place of masks, and continuations.
-as_documents train.en > books.txt
-"$GYRE" vocab --input books.txt --type wordpiece --size 300 --output vocab.txt 2> vocab.log
+from_corpus books.txt vocab.txt
 for kind in "mlm bert-mini" "lm lm-tiny"; do
   read -r task preset <<< "$kind"
   "$GYRE" train $task --preset $preset --dim-emb 32 --transformer-heads 4 --layers 1 --transformer-dim-ffn 64 --max-length 32 \
@@ -96,6 +95,37 @@ done
 echo "ok: pages without references to anything outside"
 "$GYRE" report --model run --output again.html
 check "the page is the same again" cmp page.html again.html
+
+# A page that follows a run is written with each of its entries, and loads itself again until the run ends.
+mkdir followed
+"$GYRE" report --model followed --output followed.html --follow 2> follow.log &
+follower=$!
+eventually() { # eventually NAME COMMAND...
+  local tries=0
+  until "${@:2}"; do
+    sleep 0.1
+    [ $((++tries)) -lt 600 ] || { cat follow.log >&2; fail "$1"; }
+  done
+  echo "ok: $1"
+}
+says() { grep -qE -- "$1" follow.log; }
+has_updates() { [ -e followed.html ] && [ "$(drawn followed.html train updates)" = "$1" ]; }
+eventually "a run without metrics is waited for" says '^waiting for the first entries of metrics.jsonl'
+grep -v '"event":"end"' run/metrics.jsonl | head -n 5 > part && mv part followed/metrics.jsonl
+eventually "the first entries are drawn" has_updates "$(grep '"event":"train"' followed/metrics.jsonl | grep -oE '"updates":[0-9]+' | cut -d : -f 2 | paste -sd ,)"
+check "the page loads itself again" contains '"followed":true' < followed.html
+tail -n +6 run/metrics.jsonl >> followed/metrics.jsonl
+wait $follower || fail "the status of gyre report --follow"
+same "all entries are drawn in the end" "$(drawn followed.html train updates)" "$(drawn page.html train updates)"
+check "the run has ended" says '^followed.html is complete: training has ended$'
+if contains '"followed":true' < followed.html; then fail "the page of a run that has ended loads itself again"; fi
+sed -i '/"event":"end"/d' followed/metrics.jsonl
+"$GYRE" report --model followed --output followed.html --follow 2> follow.log &
+follower=$!
+eventually "a run that was killed may go on" says '^followed.html follows the training; Ctrl-C ends it$'
+kill -TERM $follower
+wait $follower || fail "the status of gyre report --follow after a signal"
+mv followed.html following.html
 
 # Names are text in scripts, pages and messages, whatever is in them.
 evil=$'evil\nsystem("touch PWN")\n\x1b]0;x\x07`touch PWN` \'"\\ @x %s <script>]]>'
@@ -156,11 +186,11 @@ if ! has_chromium; then
   skipped "gyre report in a browser" "chromium is not installed or does not start"
   exit
 fi
-for page in page.html both.html cut.html gap.html empty.html; do
+for page in page.html both.html cut.html gap.html empty.html following.html; do
   in_chromium "$page" > drawn.html
   grep -o 'data-errors="[^"]*"' drawn.html && fail "$page has errors in the browser"
   check "$page opens without errors" grep -q '<h2' drawn.html
-  if [ "$page" = both.html ]; then curves=19; elif [ "$page" = page.html ]; then curves=10; else continue; fi
+  if [ "$page" = both.html ]; then curves=25; elif [ "$page" = page.html ]; then curves=13; else continue; fi
   same "curves in $page" "$(grep -oE '<path class="line color-[0-9]" d="M[0-9.]+ [0-9.]+L[^"]*"' drawn.html | wc -l)" "$curves"
   same "samples in $page" "$(grep -o '<h3>Sample ' drawn.html | wc -l)" 4
   same "markup of a sample in $page" "$(grep -c '<img' drawn.html || true)" 0

@@ -2,9 +2,7 @@
 # Staged pretraining from outside: [[stage]] tables, a run that is killed ten times, the plan, the table.
 . "$(dirname "$0")/lib.sh"
 
-from_corpus train.en
-as_documents train.en > books.txt
-"$GYRE" vocab --input books.txt --type wordpiece --size 300 --output vocab.txt 2> vocab.log
+from_corpus train.en books.txt vocab.txt
 cat > plain.toml <<'END'
 layers = 1
 dim-emb = 32

@@ -7,7 +7,7 @@ mpirun() { "$ROOT/tools/scripts/mpirun.sh" "$@"; }
 command -v dot > /dev/null || skip_test "graphviz is not installed"
 
 tour=$ROOT/tools/docs/autodiff.md
-commands=$(sed -nE 's/^    ((printf|mpirun|gyre) .*)$/\1/p' "$tour")
+commands=$(sed -nE 's/^    ((GYRE_COMPOSED=[^ ]+ )?(printf|mpirun|gyre) .*)$/\1/p' "$tour")
 [ "$(wc -l <<< "$commands")" -ge 19 ] || fail "the tour has fewer commands than it had"
 while IFS= read -r line; do
   eval "$line" > out.txt 2> err.txt < /dev/null || { cat err.txt; fail "$line"; }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -23,38 +22,21 @@
 namespace gyre::test {
 namespace {
 
-class GpuTask {
- public:
-  GpuTask() { write_tiny_corpus(directory_.path()); }
-  Path run(const std::string& name) const { return directory_ / name; }
+struct GpuTask : TemporaryDirectory {
+  GpuTask() { write_tiny_corpus(path()); }
   // Starts or resumes run `name`.
   void train(const std::string& name, const std::string& device, const std::string& after, int max_skipped = 10) const {
-    NmtOptions options = tiny_options(directory_.path(), run(name));
+    NmtOptions options = tiny_options(path(), *this / name);
     options.stop.after = Period::parse(after);
     options.stop.max_skipped = max_skipped;
-    options.data.valid_sets = {directory_ / "valid.src", directory_ / "valid.tgt"};
+    options.data.valid_sets = {*this / "valid.src", *this / "valid.tgt"};
     options.validation.every = Period::parse("8u");
     options.validation.metrics = {"cross-entropy"};
     options.optimizer.ema = 0.9;
     options.device.name = device;
-    SelfCommunicator self;
-    train_nmt(options, tiny_nmt_config(), self);
+    test::train(options);
   }
-
- private:
-  TemporaryDirectory directory_;
 };
-
-void check_curves(const Path& actual, const Path& expected, double tolerance) {
-  std::istringstream a(loss_curve(actual)), b(loss_curve(expected));
-  int update = 0;
-  double x = 0, y = 0;
-  while (b >> update >> y) {
-    REQUIRE((a >> update >> x));
-    CAPTURE(update);
-    CHECK(x == doctest::Approx(y).epsilon(tolerance));
-  }
-}
 
 // The runs are short, because the emulated GPU is slow. They pass a validation, after update 8.
 TEST_CASE("a run on a GPU follows that on a CPU, and has the same bits if it is resumed") {
@@ -63,14 +45,14 @@ TEST_CASE("a run on a GPU follows that on a CPU, and has the same bits if it is 
   const GpuTask task;
   task.train("cpu", "cpu", "12u");
   task.train("gpu", "cuda", "12u");
-  check_curves(task.run("gpu"), task.run("cpu"), 1e-3);
-  CHECK(last_state(task.run("gpu")).kernels == gpu->name());
-  const auto here = last_state(task.run("cpu")).best, there = last_state(task.run("gpu")).best;
+  check_close_curves(task / "gpu", task / "cpu", 1e-3);
+  CHECK(last_state(task / "gpu").kernels == gpu->name());
+  const auto here = last_state(task / "cpu").best, there = last_state(task / "gpu").best;
   CHECK(there.at("cross-entropy").value == doctest::Approx(here.at("cross-entropy").value).epsilon(1e-3));
 
   task.train("cut", "cuda:0", "5u");
   task.train("cut", "cuda:0", "12u");
-  CHECK(last_bits(task.run("cut")) == last_bits(task.run("gpu")));
+  CHECK(last_bits(task / "cut") == last_bits(task / "gpu"));
 }
 
 TEST_CASE("a run can be resumed on the other of CPU and GPU") {
@@ -80,7 +62,7 @@ TEST_CASE("a run can be resumed on the other of CPU and GPU") {
   task.train("moved", "cpu", "4u");
   task.train("moved", "cuda", "8u");
   task.train("moved", "cpu", "12u");
-  check_curves(task.run("moved"), task.run("cpu"), 1e-3);
+  check_close_curves(task / "moved", task / "cpu", 1e-3);
 }
 
 // Sets an environment variable during its lifetime.
@@ -101,12 +83,12 @@ TEST_CASE("a GPU skips the same updates as a CPU, and names the one that ends th
   const Environment fault("GYRE_FAULT", "0 5 backward nan");
   task.train("cpu", "cpu", "8u");
   task.train("gpu", "cuda", "8u");
-  check_curves(task.run("gpu"), task.run("cpu"), 1e-3);
-  CHECK(last_state(task.run("gpu")).optimizer_step == 7);
+  check_close_curves(task / "gpu", task / "cpu", 1e-3);
+  CHECK(last_state(task / "gpu").optimizer_step == 7);
   task.train("cut", "cuda", "5u");  // ends with the skipped update
-  CHECK(last_state(task.run("cut")).optimizer_step == 4);
+  CHECK(last_state(task / "cut").optimizer_step == 4);
   task.train("cut", "cuda", "8u");
-  CHECK(last_bits(task.run("cut")) == last_bits(task.run("gpu")));
+  CHECK(last_bits(task / "cut") == last_bits(task / "gpu"));
   CHECK_THROWS_WITH_AS(task.train("ended", "cuda", "8u", 0),
                        doctest::Contains("in 1 updates in a row, up to update 5 (--max-skipped)"), Error);
 }

@@ -31,7 +31,7 @@ struct LoggedRun {
   void start_job(uint64_t updates_before, std::vector<RunStage> stages = {}) {
     state.progress.updates = updates_before;
     reporter.emplace(&run, options.log, options.stop, options.validation.metrics.front(), state,
-                     Reporter::Task{10, "pair", "cross-entropy", std::move(stages)}, [this] { return now; });
+                     Reporter::Task{10, "pair", "cross-entropy", std::move(stages), limit}, [this] { return now; });
   }
 
   // An update with one token and its `loss`.
@@ -41,6 +41,7 @@ struct LoggedRun {
     StepResult result;
     result.sums = {.loss = loss, .nll = loss, .correct = 0, .tokens = 1};
     result.update.accepted = true;
+    result.flops = 2e12;
     reporter->updated(state, state.progress.epoch + 1, result, 7, seconds);
     reporter->progress(state, state.progress.updates % options.log.every.amount == 0);
   }
@@ -69,6 +70,7 @@ struct LoggedRun {
   RunDirectory run{directory / "run"};
   TrainState state;
   double now = 1000;
+  ProductsLimit limit{.flops = 4e12, .source = "data sheet"};
   std::optional<Reporter> reporter;
 };
 
@@ -189,6 +191,38 @@ TEST_CASE("every entry of the metrics has the time, the number of updates and th
   CHECK(entries[2]["validation_seconds"] == 0.5);
 }
 
+TEST_CASE("reports have the FLOP/s with their share of the limit, and the memory") {
+  TrainOptions options = quiet_options();
+  options.log.every = Period::parse("2u");
+  options.log.seconds = 0;
+  for (const double limit : {4e12, 0.0}) {
+    LoggedRun logged_run(options);
+    logged_run.limit.flops = limit;
+    logged_run.start_job(0);
+    for (int i = 0; i < 4; ++i) logged_run.update(i < 2 ? 1 : 4);
+    logged_run.reporter->ended(logged_run.state, "done", {});
+    const std::vector<Json> entries = read_metrics(logged_run.run.metrics());
+    const Json& start = entries[1];  // start of the second job, whose entries follow
+    CHECK(start["limit_source"] == "data sheet");
+    CHECK(start.contains("limit_tflops") == (limit > 0));
+    CHECK(entries[2]["tflops"] == 2);
+    CHECK(entries[3]["tflops"] == 0.5);
+    CHECK(entries[4]["tflops"] == 0.8);  // mean of the whole job: 8e12 FLOPs in 10 s
+    for (const auto& [entry, share] : {std::pair(2, 0.5), {3, 0.125}, {4, 0.2}}) {
+      CHECK(entries[size_t(entry)].contains("share") == (limit > 0));
+      if (limit > 0) CHECK(entries[size_t(entry)]["share"].get<double>() == doctest::Approx(share));
+      CHECK(entries[size_t(entry)]["memory_mb"] > 0.1);
+      CHECK_FALSE(entries[size_t(entry)].contains("gpu_memory_mb"));
+    }
+    CHECK(logged_run.logged(" TFLOP/s").size() == 3);
+    CHECK(contains(read_file(logged_run.run.log()),
+                   limit > 0 ? " : 0.5 TFLOP/s (12.5 %) : RAM " : " : 0.5 TFLOP/s : RAM "));
+    for (const char* tag : {"train/tflops", "train/memory_mb"})
+      CHECK(shown_steps(logged_run.run, tag) == std::vector<uint64_t>{2, 4});
+    CHECK(shown_steps(logged_run.run, "train/share").size() == (limit > 0 ? 2 : 0));
+  }
+}
+
 TEST_CASE("the log gives the remaining time, in every unit of --after") {
   for (const auto& [after, left] : std::vector<std::pair<std::string, Words>>{
            {"4u", {"30s left", "20s left", "10s left", "0s left"}},
@@ -202,7 +236,7 @@ TEST_CASE("the log gives the remaining time, in every unit of --after") {
     LoggedRun logged_run(options);
     for (int i = 0; i < 4; ++i) logged_run.update(10);
     Words ends;
-    for (const std::string& rate : logged_run.logged("L.r. 0 : ")) ends.push_back(rate);
+    for (const std::string& rate : logged_run.logged("GiB : ")) ends.push_back(rate);
     CHECK(ends == left);
   }
 }
@@ -213,11 +247,11 @@ TEST_CASE("the remaining time of a resumed run counts from its resumption, but -
   options.log.every = Period::parse("1u");
   LoggedRun continued(options, 990);
   continued.update(10);
-  CHECK(continued.logged("L.r. 0 : ") == Words{"1m 30s left"});
+  CHECK(continued.logged("GiB : ") == Words{"1m 30s left"});
   options.stop.minutes = 1;
   LoggedRun timed(options, 990);
   timed.update(10);
-  CHECK(timed.logged("L.r. 0 : ") == Words{"50s left"});
+  CHECK(timed.logged("GiB : ") == Words{"50s left"});
 }
 
 TEST_CASE("a validation names the deciding metric, and warns once about a BLEU below 1") {

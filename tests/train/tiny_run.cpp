@@ -1,5 +1,7 @@
 #include "tests/train/tiny_run.h"
 
+#include <doctest/doctest.h>
+
 #include "gyre/core/io/json.h"
 #include "gyre/train/log/metrics_log.h"
 
@@ -43,6 +45,24 @@ std::string loss_curve(const Path& run) {
     text += '\n';
   }
   return text;
+}
+
+void check_same_runs(const Path& actual, const Path& expected) {
+  CHECK(last_bits(actual) == last_bits(expected));
+  CHECK(loss_curve(actual) == loss_curve(expected));
+}
+
+void check_close_curves(const Path& actual, const Path& expected, double tolerance) {
+  const std::vector<Json> a = events(actual, "train"), b = events(expected, "train");
+  REQUIRE(a.size() == b.size());
+  REQUIRE(!b.empty());
+  for (size_t i = 0; i < b.size(); ++i) {
+    CAPTURE(i);
+    CHECK(a[i]["updates"] == b[i]["updates"]);
+    const Json x = a[i].value("cross-entropy", Json()), y = b[i].value("cross-entropy", Json());
+    CHECK(x.is_number() == y.is_number());  // null for an update that was skipped
+    if (x.is_number() && y.is_number()) CHECK(x.get<double>() == doctest::Approx(y.get<double>()).epsilon(tolerance));
+  }
 }
 
 }  // namespace gyre::test

@@ -12,6 +12,7 @@
 
 #include "gyre/autograd/gradcheck/gradcheck.h"
 #include "gyre/autograd/ops.h"
+#include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/random.h"
 #include "gyre/models/modules/layers.h"
@@ -20,6 +21,41 @@
 #include "tools/workload/device.h"
 
 namespace gyre {
+
+namespace {
+
+std::vector<PresetShape> shapes_for_cpus() {
+  using enum Activation;
+  return {{"mlm-small", 16, 256, 256, 1024, 8192, 4, gelu, 614, 5'300'000},
+          {"lm-small", 8, 512, 256, 1024, 8192, 4, gelu, 4096, 5'260'000},
+          {"nmt-base", 16, 32, 512, 2048, 32768, 8, relu, 512, 60'900'000},
+          {"multi30k-tiny", 256, 14, 128, 256, 10000, 4, relu, 3584, 2'600'000}};
+}
+
+std::vector<PresetShape> all_shapes() {
+  using enum Activation;
+  std::vector<PresetShape> all = shapes_for_cpus();
+  all.insert(all.end(), {{"gpt2-small", 4, 64, 768, 3072, 50257, 12, gelu_tanh, 256, 124'400'000},
+                         {"nmt-base-25k", 833, 30, 512, 2048, 32768, 8, relu, 24990, 60'900'000},
+                         {"nmt-big-25k", 833, 30, 1024, 4096, 32768, 16, relu, 24990, 209'900'000},
+                         {"mlm-base-32k", 64, 512, 768, 3072, 30522, 12, gelu, 4915, 109'100'000}});
+  return all;
+}
+
+}  // namespace
+
+std::vector<std::string> shape_presets() {
+  std::vector<std::string> names{"all"};
+  for (const PresetShape& shape : all_shapes()) names.push_back(shape.preset);
+  return names;
+}
+
+std::vector<PresetShape> preset_shapes(const std::string& preset) {
+  if (preset == "all") return shapes_for_cpus();
+  for (const PresetShape& shape : all_shapes())
+    if (shape.preset == preset) return {shape};
+  throw Error("[bench] expected a known preset, got ", preset);
+}
 
 namespace {
 
@@ -117,6 +153,13 @@ void Rows::add_elementwise() {
   add(std::string(to_string(s_.activation)), rows_of_f_, {{{n_, f_}}}, [kind = s_.activation](Tape&, const Vars& v) {
     return activation(v[0], kind);
   }).data = (2 + 3) * nf_;
+  const int64_t logit_rows = std::min<int64_t>(s_.loss_rows, 1024);  // those of a large batch may not fit in memory
+  OpBench& loss = add("cross_entropy", concat(logit_rows, " x ", s_.vocabulary), {{{logit_rows, s_.vocabulary}}},
+                      [targets = random_ids(logit_rows, s_.vocabulary)](Tape&, const Vars& v) {
+                        return cross_entropy(v[0], targets).loss;
+                      });
+  loss.data = (1 + 2) * double(logit_rows * s_.vocabulary);
+  loss.loss = true;
   add("dropout", rows_of_d_, {{{n_, d_}}}, [](Tape&, const Vars& v) { return dropout(v[0], kDropout); }).data =
       (2 + 2) * nd_;
   add("residual_dropout", rows_of_d_, {{{n_, d_}}, {{n_, d_}}}, [](Tape&, const Vars& v) {

@@ -7,14 +7,13 @@
 #include <vector>
 
 #include "gyre/autograd/tape.h"
-#include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/models/config/config.h"
 
 namespace gyre {
 
-// Shapes of the ops and matrix products in the workloads of `gyre bench step`.
+// Shapes of the ops and matrix products in the workload of a model.
 struct PresetShape {
   std::string preset;
   int segments, length;  // numbers per batch, on one side
@@ -26,22 +25,12 @@ struct PresetShape {
   int64_t rows() const { return int64_t{segments} * length; }
 };
 
-// Returns the shape of this preset, or those of all presets for CPUs if it is "all". multi30k-tiny has the shape of a
-// typical batch. Throws Error for an unknown name.
-inline std::vector<PresetShape> preset_shapes(const std::string& preset) {
-  using enum Activation;
-  std::vector<PresetShape> all{{"mlm-small", 16, 256, 256, 1024, 8192, 4, gelu, 614, 5'300'000},
-                               {"lm-small", 8, 512, 256, 1024, 8192, 4, gelu, 4096, 5'260'000},
-                               {"nmt-base", 16, 32, 512, 2048, 32768, 8, relu, 512, 60'900'000},
-                               {"multi30k-tiny", 256, 14, 128, 256, 10000, 4, relu, 3584, 2'600'000}};
-  if (preset == "all") return all;
-  all.insert(all.end(), {{"nmt-base-25k", 833, 30, 512, 2048, 32768, 8, relu, 24990, 60'900'000},
-                         {"nmt-big-25k", 833, 30, 1024, 4096, 32768, 16, relu, 24990, 209'900'000},
-                         {"mlm-base-32k", 64, 512, 768, 3072, 30522, 12, gelu, 4915, 109'100'000}});
-  for (const PresetShape& shape : all)
-    if (shape.preset == preset) return {shape};
-  throw Error("[bench] expected a known preset, got ", preset);
-}
+// The names of these shapes, after "all": those of presets of `gyre bench step`, and gpt2-small, with the batch of
+// 4 x 64 tokens on which llm.c trains GPT-2.
+std::vector<std::string> shape_presets();
+// Returns the shape of this name, or the shapes of the presets for CPUs if it is "all". multi30k-tiny has the shape of
+// a typical batch. Throws Error for an unknown name.
+std::vector<PresetShape> preset_shapes(const std::string& preset);
 
 // gyre bench ops measures every fused op at the shapes of the presets, forward and backward through the tape, and the
 // passes of the optimizer. The limit of matrix products is the machine's measured product rate. The limit of other ops

@@ -200,9 +200,9 @@ void join(Communicator& ranks, Measured& measured, double& limit_flops, double& 
 
 StepReport run_step_bench(Kernels& kernels, Communicator& ranks, const StepBench& bench) {
   const Device device = kernels.device();
+  const std::unique_ptr<Workload> work = make_workload(bench.preset, bench.variant, device);  // reads --text, if any
   const ProductLimit limit(device, bench.precision);
   reset_peak_rss();
-  const std::unique_ptr<Workload> work = make_workload(bench.preset, bench.variant, device);
   work->draw_ahead(uint64_t(bench.steps) * uint64_t(ranks.size()));
   StepRunner runner(*work, kernels, bench.precision, ranks);
   for (int i = 0; i < kWarmUp; ++i) runner.run(uint64_t(i % bench.steps));

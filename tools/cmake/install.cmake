@@ -27,6 +27,7 @@ install(FILES ${PROJECT_BINARY_DIR}/gyre-config.cmake ${PROJECT_BINARY_DIR}/gyre
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME gyre)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 install(DIRECTORY tools/recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/gyre)
+install(PROGRAMS tools/scripts/demo.sh tools/scripts/mpirun.sh DESTINATION ${CMAKE_INSTALL_DATADIR}/gyre/scripts)
 
 # Completion scripts and the man page, which the program itself generates.
 function(install_output arguments destination file)

@@ -6,9 +6,22 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/suggestions.h"
-#include "tools/command_line/declared_options.h"
+#include "gyre/models/config/config.h"
+#include "gyre/train/tasks/classification/classify_options.h"
+#include "gyre/train/tasks/language/language_options.h"
+#include "gyre/train/tasks/matching/match_options.h"
+#include "gyre/train/tasks/translation/nmt_options.h"
 
 namespace gyre {
+
+std::vector<Option> declared_options() {
+  std::vector<Option> all;
+  for (const OptionList& list :
+       {OptionList::of(NmtOptions()), OptionList::of(MaskedOptions()), OptionList::of(ClassifyOptions()),
+        OptionList::of(MatchOptions()), OptionList::of(EncoderDecoderConfig()), OptionList::of(EncoderOnlyConfig())})
+    for (const OptionList::Entry& entry : list.entries()) all.push_back(entry.option);
+  return all;
+}
 
 namespace {
 
@@ -58,6 +71,9 @@ void add_data_names(Equivalents& all) {
   add(all, {"dim-vocabs"}, {{"--size"}, "gyre vocab --size sets the size of the vocabulary"});
   add(all, {"text-column", "text-column-name", "dataset-text-field", "json-keys", "text-key"},
       {{"--text-field", "--text-column"}});
+  add(all, {"chat-template-path", "custom-chat-template"}, {{"--chat-template"}});
+  add(all, {"assistant-only-loss", "completion-only-loss", "train-on-inputs", "train-on-prompt", "mask-prompt"},
+      {{"--format"}, "gyre train lm --format completion and chat predict answers only"});
   add(all,
       {"num-workers", "dataloader-num-workers", "preprocessing-num-workers", "streaming", "data-loader-workers",
        "workers"},
@@ -94,7 +110,9 @@ void add_run_names(Equivalents& all) {
   add(all, {"report-to", "tensorboard-logdir", "tensorboard-dir", "logging-dir", "enable-tensorboard"},
       {{}, "the run directory contains TensorBoard event files"});
   add(all, {"wandb", "wandb-log", "wandb-project", "wandb-run-name", "enable-wandb", "mlflow", "logger-name"},
-      {{}, "the run directory contains metrics.jsonl and TensorBoard event files, which trackers can read"});
+      {{},
+       "the run directory contains metrics.jsonl and TensorBoard event files; tools/scripts/wandb_sync.py and "
+       "mlflow_sync.py send the metrics"});
   add(all, {"log", "valid-log", "log-file"}, {{}, "the log is train.log in the run directory"});
   add(all, {"dry-run"},
       {{},
@@ -143,7 +161,9 @@ void add_decoding_names(Equivalents& all) {
   add(all, {"output-sampling"}, {{"--sampling"}});
   add(all, {"do-sample"}, {{"--temperature"}});
   add(all, {"score-reference"}, {{}, "gyre score scores given translations"});
-  add(all, {"chat-template", "system-prompt"}, {{}, "there are no chat templates: the prompt is text as it is"});
+  add(all, {"tasks"}, {{"--format"}, "gyre evaluate choice answers the questions of a file"});
+  add(all, {"log-samples"}, {{"--output"}});
+  add(all, {"system-prompt", "system-message"}, {{"--system"}});
 }
 
 // Names that stand beside the declaration of the option that is their only answer.
@@ -211,7 +231,7 @@ Equivalents make_subcommand_equivalents() {
   add_words({"infer", "inference"}, {{"generate", "translate", "predict"}});
   add_words({"sample", "complete"}, {{"generate"}});
   add_words({"decode", "interactive", "marian-decoder", "fairseq-generate", "fairseq-interactive"}, {{"translate"}});
-  add_words({"chat"}, {{}, "gyre generate continues a prompt; there is no format for turns of a conversation"});
+  add_words({"chat"}, {{}, "gyre generate --chat talks to a language model"});
   add_words({"serve", "server", "marian-server"},
             {{}, "there is no server; gyre translate and gyre generate read lines from standard input"});
   add_words({"rescore", "marian-scorer"}, {{"score"}});

@@ -5,7 +5,13 @@
 #include <string_view>
 #include <vector>
 
+#include "gyre/core/option_list.h"
+
 namespace gyre {
+
+// The options that training tasks and models declare, for what other programs call them and mean by them: all of them,
+// those that several structs declare more than once. They have no values to read: the structs are gone.
+std::vector<Option> declared_options();
 
 // The end of the error message for an unknown option: "; did you mean --precision bf16?". Translates the names of other
 // programs that train models if the equivalent is in `known`, the command's own options. Otherwise suggests the known

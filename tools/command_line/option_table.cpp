@@ -137,6 +137,11 @@ void OptionTable::when_set(const std::string& name, std::function<void()> also) 
   };
 }
 
+void OptionTable::set_rare(const std::vector<std::string>& names) {
+  for (const std::string& name : names)
+    if (Row* row = find(name)) row->rare = true;
+}
+
 void OptionTable::required(const std::string& name, bool is_required) { find(name)->required = is_required; }
 
 void OptionTable::describe_again(const std::string& name, const std::string& help) {
@@ -379,11 +384,6 @@ void OptionTable::reject_unused() const {
       reject_unused(row.name, false, reason);
 }
 
-void OptionTable::reject_unused(const OptionList& options) const {
-  for (const OptionList::Entry& entry : options.entries())
-    if (!entry.option.is_read()) reject_unused(entry.option.name(), false, entry.option.unused());
-}
-
 void OptionTable::reject_group(const std::string& title, const std::string& reason) const {
   for (const Row& row : rows_)
     if (row.option->get_group() == title) reject_unused(row.name, false, reason);
@@ -417,11 +417,12 @@ std::vector<std::string> OptionTable::names() const {
 
 std::vector<OptionDescription> OptionTable::describe() const {
   std::vector<OptionDescription> all;
+  const bool has_rare = std::ranges::any_of(rows_, &Row::rare);
   for (const auto& row : rows_) {
     OptionDescription& d = all.emplace_back(gyre::describe(*row.option));
     d.choices = row.choices;
     d.required = row.required;
-    d.common = std::find(common_.begin(), common_.end(), row.name) != common_.end();
+    d.common = std::ranges::count(common_, row.name) > 0 || (has_rare && !row.rare);
     if (row.flag && row.default_toml == "true") d.default_value = "on";
   }
   return all;

@@ -94,9 +94,11 @@ class OptionTable {
   // Calls `also` whenever the row `name` has set its field.
   void when_set(const std::string& name, std::function<void()> also);
 
-  // The rows that --help shows; only --help-all shows the others. Names without a row are ignored. If this is never
-  // called, --help shows all rows.
+  // The rows that --help shows; only --help-all shows the others. Names without a row are ignored. If neither this nor
+  // set_rare() is called, --help shows all rows.
   void set_common(std::vector<std::string> names) { common_ = std::move(names); }
+  // The rows that --help leaves out. Names without a row are ignored. Use either this or set_common().
+  void set_rare(const std::vector<std::string>& names);
 
   // The words that the row added last accepts, for shell completion of rows with custom reading.
   void set_completions(std::vector<std::string> words) { rows_.back().choices = std::move(words); }
@@ -155,9 +157,8 @@ class OptionTable {
   bool given_in_call(const std::string& name) const;
   // Throws UsageError if the option was given with a value other than its default but is not `read`.
   void reject_unused(const std::string& name, bool read, const std::string& reason) const;
-  // Likewise for the options of lists, by the reasons that they declare: for all of the table, or those of one list.
+  // Likewise for all options, by the reasons that they declare.
   void reject_unused() const;
-  void reject_unused(const OptionList& options) const;
   // The option of this command behind a key of config.json, of an object its first one; empty if there is none.
   std::string option_of_key(std::string_view key) const;
   // Likewise for all rows under a heading, none of which is read.
@@ -200,6 +201,7 @@ class OptionTable {
     bool required = false;
     bool applies_first = false;
     bool not_saved = false;
+    bool rare = false;           // only --help-all shows it
     std::optional<Given> given;  // the values in force, set by resolve()
   };
   struct Tables {

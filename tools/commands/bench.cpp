@@ -114,9 +114,8 @@ void add_step(Program& program) {
 
 // Adds --preset of ops and gemm.
 void add_shapes_row(OptionTable& table, std::string& preset) {
-  std::vector<std::string> presets = step_presets();
-  presets.insert(presets.begin(), "all");
-  table.add_choice("--preset", preset, presets, "shapes to measure; all: those of the presets for CPUs");
+  table.add_choice("--preset", preset, shape_presets(),
+                   "shapes to measure; all: mlm-small, lm-small, nmt-base and multi30k-tiny");
 }
 
 struct OpsArgs : Bench {

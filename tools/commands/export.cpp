@@ -15,9 +15,11 @@
 #include "gyre/core/number_text.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/version.h"
+#include "gyre/data/chat/chat_template.h"
 #include "gyre/data/store/document_store.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/hugging_face_vocabulary.h"
+#include "gyre/data/tokenizer/tokenizer_config.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/models/hugging_face/generation_config.h"
 #include "gyre/train/checkpoint/progress.h"
@@ -165,12 +167,12 @@ std::string yaml(const std::string& text) {
 
 // The contents of a token store, if it still is the one of the run.
 Json store_facts(const std::vector<std::string>& files, const TrainState& state) {
-  const auto recorded = state.options.find("=training data");
-  if (files.size() != 1 || recorded == state.options.end()) return {};
+  const std::string* recorded = state.options.find("training data");
+  if (files.size() != 1 || recorded == nullptr) return {};
   const Path file = files.front();
   if (!TokenStore::recognizes(file)) return {};
   const TokenStore store(file);
-  if (hexadecimal(store.checksum()) != recorded->second || store.sides() != 1) return {};
+  if (hexadecimal(store.checksum()) != *recorded || store.sides() != 1) return {};
   return {{"bytes", with_commas(int64_t(std::filesystem::file_size(file)))},
           {"documents", with_commas(int64_t(count_documents(store)))},
           {"tokens", with_commas(int64_t(store.total_tokens(0)))}};
@@ -204,12 +206,13 @@ Json data_facts(const Records& records) {
 
 Json option_facts(const Records& records) {
   Json options = Json::array();
-  for (const auto& [key, value] : without_later_stages(records.state->options, records.state->progress.updates)) {
-    const std::string name = key.starts_with('=') ? key.substr(1) : key;
-    if (name.ends_with("training data") || name == "vocabulary" || value.empty()) continue;  // checksums
-    options.push_back({{"name", name == "shards" ? "micro-batches" : name},
-                       {"value", markdown(value.find('/') == std::string::npos ? value : file_name(value))}});
-  }
+  const RunOptions recorded = without_later_stages(records.state->options, records.state->progress.updates);
+  for (const OptionTexts* texts : {&recorded.of_data, &recorded.of_bits})
+    for (const auto& [name, value] : *texts) {
+      if (name.ends_with("training data") || name == "vocabulary" || value.empty()) continue;  // checksums
+      options.push_back(
+          {{"name", name}, {"value", markdown(value.find('/') == std::string::npos ? value : file_name(value))}});
+    }
   for (const char* name : {"transformer-dropout", "transformer-dropout-attention", "transformer-dropout-ffn"}) {
     const std::string value = records.option(name);
     if (!value.empty()) options.push_back({{"name", name}, {"value", markdown(value)}});
@@ -305,6 +308,16 @@ std::string model_card(const CardModel& model, const CardOptions& options) {
 
 // ---- gyre export: writes a trained model in the format of another program ------------------------------------------
 
+// Lets transformers end a text with the token behind an answer, which need not be the end of a document.
+void add_end_of_answer(const Path& directory, const std::string& chat_template, const Vocabulary& vocabulary) {
+  const Path file = directory / kGenerationConfigFile;
+  const auto end = ChatTemplate(kChatTemplate, chat_template, vocabulary).end_of_answer().id;
+  if (!end || !vocabulary.has_ends() || *end == vocabulary.eos() || !std::filesystem::exists(file)) return;
+  Json config = read_json(file);
+  config["eos_token_id"] = {*end, vocabulary.eos()};
+  write_file(file, config.dump(2) + "\n");
+}
+
 struct ExportArgs {
   Path model, output;
   std::string to, checkpoint;
@@ -328,9 +341,14 @@ void export_as(const ExportArgs& args, const Path& run) {
   // Imported models have no training length.
   if (const auto length = trained_option(args.model, args.checkpoint, "max-length"))
     options.trained_length = std::stoi(*length);
+  if (const Path chat = run / kChatTemplateFile; std::filesystem::exists(chat)) options.chat_template = read_file(chat);
   options.complete = [&](const Path& directory) {
     const Path generation = run / kGenerationConfigFile;  // an imported model keeps its own
-    if (std::filesystem::exists(generation)) write_file(directory / kGenerationConfigFile, read_file(generation));
+    if (std::filesystem::exists(generation)) {
+      write_file(directory / kGenerationConfigFile, read_file(generation));
+    } else if (vocabulary && !options.chat_template.empty()) {
+      add_end_of_answer(directory, options.chat_template, *vocabulary);
+    }
     write_file(directory / "README.md", model_card({.path = args.model,
                                                     .checkpoint = args.checkpoint,
                                                     .config = directory / "config.json",
@@ -369,7 +387,7 @@ void add_export_command(Program& program) {
       "--output,-o", args->output, "DIRECTORY",
       "directory for config.json, model.safetensors and README.md (the model card); also for the vocabulary, "
       "vocab.txt of WordPiece, tokenizer.model of SentencePiece or else tokenizer.json, and tokenizer_config.json; of "
-      "a decoder also generation_config.json");
+      "a decoder also generation_config.json, and chat_template.jinja of one trained on conversations");
   table.required("output");
   table.add("--title", args->card.title, "TEXT", "heading of the model card; default: the name of the run");
   table.add("--language", args->card.language, "CODE",

@@ -1,4 +1,4 @@
-// gyre generate: continues prompts with a causal language model.
+// gyre generate: continues prompts and conversations with a causal language model.
 #include "gyre/models/decode/generate.h"
 
 #include <algorithm>
@@ -19,13 +19,19 @@
 #include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/random.h"
+#include "gyre/data/chat/chat_template.h"
+#include "gyre/data/text/line_report.h"
 #include "gyre/data/text/line_stream.h"
+#include "gyre/data/text/strip.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/continuation.h"
+#include "gyre/data/tokenizer/hugging_face_vocabulary.h"
+#include "gyre/data/tokenizer/tokenizer_config.h"
 #include "gyre/models/hugging_face/generation_config.h"
 #include "gyre/train/log/console.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "tools/command_line/messages.h"
+#include "tools/commands/greedy_generation.h"
 #include "tools/lines.h"
 #include "tools/options/computing_options.h"
 #include "tools/options/model_choice.h"
@@ -66,13 +72,13 @@ void apply_generation_config(const Path& run, const OptionTable& table, Generati
 
 struct GenerateArgs {
   Path model, vocabulary, input, output;
-  std::string checkpoint, prompt;
+  std::string checkpoint, prompt, system;
   GenerationOptions generation;
   DecodeOptions beams{.beam_size = 1, .length_penalty = 1, .stop = StopRule::present_length};
   int max_tokens = 128, samples = 1;
   std::vector<std::string> stops;
   uint64_t mini_batch = 16;
-  bool echo = true, line_breaks = false, json = false;
+  bool echo = true, line_breaks = false, json = false, chat = false;
   BadLineChoice bad_lines;
   BosChoice bos;
   DeviceChoice device;
@@ -80,13 +86,6 @@ struct GenerateArgs {
   CpuThreads threads;
   const OptionTable* table = nullptr;
 };
-
-TrainedModel<EncoderOnly> load(const GenerateArgs& args) {
-  const std::string kind = model_kind(find_run(args.model));
-  expect(kind == EncoderOnlyConfig::kModel, "--model", "a causal language model, from gyre train lm", kind);
-  print_model_choice(args.model, args.checkpoint);
-  return load_trained_model<EncoderOnly>(args.model, args.checkpoint, args.vocabulary, args.device.kernels().device());
-}
 
 // Tokens and seconds of the reading of prompts, and of all other steps. Every step reads all weights.
 struct Speed {
@@ -106,6 +105,16 @@ constexpr const char* end_name(Generation::End end) {
   return end == Generation::End::eos ? "eos" : end == Generation::End::stopped ? "stop" : "length";
 }
 
+// The chat template of a model. Throws an Error if it has none. The vocabulary must outlive the result.
+ChatTemplate load_chat_template(const Path& model, const Vocabulary& vocabulary) {
+  const std::string text = find_chat_template(find_run(model), vocabulary);
+  require(!text.empty(), "[--chat] ", model.string(), ": expected a model with a chat template, from gyre train lm ",
+          "--format chat or gyre import, found none");
+  return {kChatTemplate, text, vocabulary};
+}
+
+constexpr const char* kWhiteSpace = " \t\r\n";  // which some templates put around an answer
+
 struct PromptLine {
   std::string text;
   std::vector<int32_t> ids;
@@ -114,20 +123,20 @@ struct PromptLine {
 
 class Generator {
  public:
-  explicit Generator(GenerateArgs& args) : args_(args), trained_(load(args)), output_(args.output) {
+  explicit Generator(GenerateArgs& args)
+      : args_(args),
+        trained_(load_language_model(args.model, args.checkpoint, args.vocabulary, args.device.kernels().device())),
+        output_(args.output) {
     const Vocabulary& vocabulary = *trained_.vocabulary;
     GenerationOptions& options = args.generation;
-    options.eos = vocabulary.eos();
     before_ = args.bos.before_text(args.model, args.checkpoint, vocabulary);
-    for (const int32_t id : options.ends)
-      require(id < vocabulary.size(), "[generate] expected ids below ", vocabulary.size(), " that end a text, got ",
-              id);
-    const auto suppress = [&](int32_t id) {
-      if (id >= 0 && id != options.eos && std::ranges::count(options.ends, id) == 0) options.suppressed.push_back(id);
-    };
-    for (const int32_t id : {vocabulary.unk(), vocabulary.bos(), vocabulary.pad()}) suppress(id);
-    for (int id = 0; id < vocabulary.size(); ++id)
-      if (vocabulary.piece(id) == "[MASK]") suppress(id);
+    if (args.chat) {
+      chat_.emplace(load_chat_template(args.model, vocabulary));
+      const ChatTemplate::End end = chat_->end_of_answer();
+      if (end.id) options.ends.push_back(*end.id);
+      if (!end.text.empty()) args.stops.push_back(end.text);
+    }
+    set_special_ids(options, vocabulary);
     options.precision = args.precision.on(args.device.kernels());
     options.packed = packed_for_continuing(nullptr, args.device.kernels(), options.precision);
     args.beams.bos = vocabulary.bos();
@@ -139,7 +148,8 @@ class Generator {
 
   void run() {
     if (args_.table->given("prompt")) {
-      PromptLine prompt{args_.prompt, encode(args_.prompt)};
+      const std::string text = chat_ ? json_text({{"messages", {message("user", args_.prompt)}}}) : args_.prompt;
+      PromptLine prompt{text, encode(text)};
       if (const auto fault = length_fault(prompt)) throw Error("--prompt: ", *fault);
       keeps_line_breaks_ = args_.line_breaks || (args_.samples == 1 && args_.beams.n_best == 1);
       continue_prompts({prompt}, 0);
@@ -147,10 +157,11 @@ class Generator {
       InputLines input(args_.input, args_.bad_lines.policy);
       input.set_limit(concat(trained_.model->longest(), " tokens"));
       keeps_line_breaks_ = args_.line_breaks || (input.is_terminal() && is_standard(args_.output));
-      for_each_window<PromptLine>(
-          input.window(size_t(args_.mini_batch)), output_, [&](PromptLine& prompt) { return read(input, prompt); },
-          [&](const std::vector<PromptLine>& prompts, uint64_t first) { continue_prompts(prompts, first); });
-      progress_.reset();
+      if (chat_ && input.is_terminal()) {
+        talk(input);
+      } else {
+        continue_lines(input);
+      }
       input.print_report();
     }
     output_.commit();
@@ -161,21 +172,82 @@ class Generator {
  private:
   using Results = std::vector<std::vector<std::string>>;  // the lines of output of each prompt
 
+  static Json message(const char* role, const std::string& content) { return {{"role", role}, {"content", content}}; }
+
+  void continue_lines(InputLines& input) {
+    if (chat_) input.expect_json();
+    for_each_window<PromptLine>(
+        input.window(size_t(args_.mini_batch)), output_, [&](PromptLine& prompt) { return read(input, prompt); },
+        [&](const std::vector<PromptLine>& prompts, uint64_t first) { continue_prompts(prompts, first); });
+    progress_.reset();
+  }
+
+  // Answers line by line until the end of the input, and keeps what was said.
+  void talk(InputLines& input) {
+    expect(args_.samples == 1 && args_.beams.beam_size == 1, "--samples", "1, and --beam-size 1, on a terminal",
+           "more");
+    auto messages = Json::array();
+    uint64_t turn = 0;
+    for (std::string line; input.next(line);) {
+      if (input.is_skipped() || is_blank(line)) continue;
+      messages.push_back(message("user", line));
+      const std::vector<Prompt> prompts{
+          {fitting_prompt(messages), mix(mix(hash_name("generate"), turn++), 0), args_.max_tokens}};
+      std::vector<Continuation> continuations = continuations_of({""}, prompts);
+      const std::string nothing;
+      const Generation::Text text = generate(prompts, continuations, args_.json ? nullptr : &nothing).front();
+      const std::string answer(strip(continuations.front().text(), kWhiteSpace));
+      if (args_.json)
+        output_.write(
+            line_of(json_text({{"messages", messages}}), answer, end_name(text.end), text.ids, text.log_probs));
+      messages.push_back(message("assistant", answer));
+    }
+  }
+
+  // The ids of a conversation, without its oldest questions and answers if the model has no positions for them.
+  std::vector<int32_t> fitting_prompt(Json& messages) const {
+    for (bool has_noted = false;; has_noted = true) {
+      std::vector<int32_t> ids = encode(json_text({{"messages", messages}}));
+      const auto length = int64_t(ids.size()), longest = trained_.model->longest();
+      if (length < longest && (length + args_.max_tokens <= longest || messages.size() < 3)) return ids;
+      require(messages.size() >= 3, "expected a message of at most ", longest,
+              " tokens, the positions of the model, got ", length, " with the chat template");
+      messages.erase(0);
+      messages.erase(0);
+      if (!has_noted) print_message("the conversation is longer than the model can read: it forgets the beginning");
+    }
+  }
+
   // False at the end of the input.
   bool read(InputLines& input, PromptLine& prompt) const {
     if (!input.next(prompt.text)) return false;
     prompt.ids.clear();
-    if (!input.is_skipped()) prompt.ids = encode(prompt.text);
+    try {
+      if (!input.is_skipped()) prompt.ids = encode(prompt.text);
+    } catch (const Error& error) {
+      if (!chat_) throw;
+      input.reject(BadLine::bad_json, error.what());
+    }
     if (const auto fault = length_fault(prompt)) input.reject(BadLine::too_long, *fault);
     prompt.is_skipped = input.is_skipped();
     return true;
   }
 
-  // The ids of a prompt, with those before a text.
+  // The ids of a prompt, with those before a text. The text of a conversation is JSON.
   std::vector<int32_t> encode(const std::string& text) const {
+    if (chat_) return chat_->prompt(conversation_of(text));
     std::vector<int32_t> ids = trained_.vocabulary->encode(text);
     put_before_text(before_, *trained_.vocabulary, ids);
     return ids;
+  }
+
+  // With the message of --system, unless it has one of its own.
+  Json conversation_of(const std::string& text) const {
+    Json conversation = parse_conversation(text);
+    Json& messages = conversation["messages"];
+    if (!args_.system.empty() && messages[0]["role"] != "system")
+      messages.insert(messages.begin(), message("system", args_.system));
+    return conversation;
   }
 
   // Why the model cannot continue a prompt, if it has no positions for it.
@@ -229,7 +301,8 @@ class Generator {
                                              const std::vector<Prompt>& prompts) const {
     std::vector<Continuation> continuations;
     for (size_t i = 0; i < prompts.size(); ++i)
-      continuations.emplace_back(*trained_.vocabulary, prompts[i].ids, args_.stops, texts[i]);
+      continuations.emplace_back(*trained_.vocabulary, prompts[i].ids, args_.stops,
+                                 chat_ ? std::string_view() : texts[i]);
     return continuations;
   }
 
@@ -275,9 +348,11 @@ class Generator {
         live[i] = text.end == Generation::End::live;
       }
       if (stream == nullptr) continue;
-      const size_t settled = generation.done() ? continuations[0].text().size() : continuations[0].settled();
+      const std::string& text = continuations[0].text();
+      const size_t settled = generation.done() ? text.size() : continuations[0].settled();
+      if (chat_ && written == 0) written = std::min(text.find_first_not_of(kWhiteSpace), settled);
       if (settled <= written) continue;
-      output_.write_part(shown(continuations[0].text().substr(written, settled - written)));
+      output_.write_part(shown(text.substr(written, settled - written)));
       written = settled;
     }
     if (stream != nullptr) output_.write("");
@@ -302,15 +377,17 @@ class Generator {
   std::string line_of(const std::string& prompt, const std::string& text, const char* end,
                       const std::vector<int32_t>& ids, const std::vector<float>& log_probs,
                       const double* score = nullptr) const {
-    if (!args_.json) return shown((args_.echo ? prompt : "") + text);
-    Json json{{"prompt", prompt}, {"text", text}, {"end", end}, {"ids", ids}, {"log_probs", log_probs}};
+    const std::string answer(chat_ ? strip(text, kWhiteSpace) : text);
+    if (!args_.json) return shown((args_.echo ? prompt : "") + answer);
+    Json json = chat_ ? Json{{"messages", conversation_of(prompt)["messages"]}} : Json{{"prompt", prompt}};
+    json.update({{"text", answer}, {"end", end}, {"ids", ids}, {"log_probs", log_probs}});
     if (score != nullptr) json["score"] = *score;
     return json_text(json);
   }
 
   std::string skipped_line(const std::string& prompt) const {
     if (!args_.json) return "";
-    return json_text({{"prompt", prompt},
+    return json_text({{chat_ ? "messages" : "prompt", chat_ ? Json() : Json(prompt)},
                       {"text", nullptr},
                       {"end", "skipped"},
                       {"ids", Json::array()},
@@ -325,6 +402,7 @@ class Generator {
   OutputLines output_;
   std::unique_ptr<WorkProgress> progress_ = line_progress(args_.output);  // may be null
   std::vector<int32_t> before_;                                           // ids before a prompt
+  std::optional<ChatTemplate> chat_;                                      // with --chat
   Speed prompts_, continuations_;
   bool keeps_line_breaks_ = false;
 };
@@ -356,6 +434,10 @@ void check(const GenerateArgs& args) {
   for (const char* name : {"input", "mini-batch", "on-bad-line"})
     args.table->reject_unused(name, !args.table->given("prompt"), "there is a --prompt");
   args.table->reject_unused("echo", !args.json, "--json has the prompts");
+  for (const char* name : {"echo", "bos"})
+    args.table->reject_unused(name, !args.chat, "--chat writes answers, and the chat template what is before them");
+  args.table->reject_unused("system", args.chat, "there is no --chat");
+  expect(!first_invalid_utf8(args.system), "--system", "UTF-8", "other bytes");
   args.table->reject_unused("line-breaks", !args.json, "--json has the line breaks");
   require_no_input(args.output, {args.input});
 }
@@ -363,6 +445,7 @@ void check(const GenerateArgs& args) {
 int run(GenerateArgs& args) {
   apply_generation_config(find_run(args.model), *args.table, args.generation, args.max_tokens);
   check(args);
+  if (args.chat) args.echo = false;
   args.threads.use();
   Generator(args).run();
   return 0;
@@ -404,7 +487,13 @@ void add_generate_command(Program& program) {
   args->table = &table;
   add_model_rows(table, args->model, args->checkpoint);
   table.add("--vocab", args->vocabulary, "FILE", "vocabulary of a model without one");
-  table.add("--prompt", args->prompt, "TEXT", "the prompt, which may be empty; default: prompts from --input");
+  table.add_flag(
+      "--chat", args->chat,
+      "answer conversations with the chat template of the model: on a terminal line by line, until Ctrl-D; "
+      R"(otherwise --input has one of JSON in each line, {"messages": [{"role": "user", "content": ".."}]})");
+  table.add("--system", args->system, "TEXT", "with --chat: the message of the system with which conversations begin");
+  table.add("--prompt", args->prompt, "TEXT",
+            "the prompt, which may be empty, or a user's message with --chat; default: prompts from --input");
   table.add("--input,-i", args->input, "FILE", "one prompt per line; default: standard input");
   table.add(
       "--output,-o", args->output, "FILE",

@@ -21,7 +21,8 @@ constexpr int64_t kModelEntries = 4;  // number per parameter; transformer-tiny 
 
 struct GradcheckArgs {
   OptionTable* table = nullptr;
-  std::string op = "all", dtype = "f64";
+  std::string op = "all";
+  DType dtype = DType::f64;
   InspectTarget target;
   DeviceChoice device;
   int64_t entries = 0, worst = 0;
@@ -29,8 +30,7 @@ struct GradcheckArgs {
   uint64_t seed = 1;
   bool json = false;
 
-  DType type() const { return dtype == "f64" ? DType::f64 : DType::f32; }
-  double bound() const { return tolerance > 0 ? tolerance : gradcheck_tolerance(type()); }
+  double bound() const { return tolerance > 0 ? tolerance : gradcheck_tolerance(dtype); }
   GradcheckOptions options(int64_t default_entries, const Tape::Options& tape) const {
     return {.tolerance = bound(), .max_entries = entries > 0 ? entries : default_entries, .seed = seed, .tape = tape};
   }
@@ -42,15 +42,16 @@ bool is_of_model(const GradcheckArgs& args) {
   const bool of_model = table.given("preset") || table.given("model");
   if (of_model && table.given("op")) throw UsageError("--op: expected neither --preset nor --model with it");
   if (of_model) return true;
-  for (const char* group : {"Model and batch", "Attention", "Position encoding"})
-    table.reject_group(group, "there is neither --preset nor --model");
+  const std::string reason = "there is neither --preset nor --model";
+  table.reject_group("Model and batch", reason);
+  reject_preset_options(table, reason);
   return false;
 }
 
 GradcheckReport check_ops(const GradcheckArgs& args) {
   GradcheckReport report;
   const GradcheckOptions options = args.options(kOpEntries, kOpCaseTape);
-  for (OpCheck& check : run_gradcheck(args.op, args.device.kernels(), options, args.type()))
+  for (OpCheck& check : run_gradcheck(args.op, args.device.kernels(), options, args.dtype))
     report.rows.push_back({check.op, std::move(check.inputs)});
   return report;
 }
@@ -66,7 +67,7 @@ GradcheckReport check_model(const GradcheckArgs& args, Json& summary) {
     return make_target_workload(*args.table, args.target, {.device = kernels.device(), .dtype = dtype});
   };
   const std::unique_ptr<Workload> exact = make(DType::f64);
-  const std::unique_ptr<Workload> single = args.type() == DType::f32 ? make(DType::f32) : nullptr;
+  const std::unique_ptr<Workload> single = args.dtype == DType::f32 ? make(DType::f32) : nullptr;
   summary["model"] = args.target.model.empty() ? args.target.preset : args.target.model.string();
   summary["batch"] = exact->batches();
   const GradcheckOptions options =
@@ -81,7 +82,7 @@ int gradcheck(const GradcheckArgs& args) {
   expect_at_least(0, "--entries", args.entries);
   expect_at_least(0, "--worst", args.worst);
   expect_at_least(0, "--tolerance", args.tolerance);
-  Json summary{{"dtype", args.dtype}, {"tolerance", args.bound()}};
+  Json summary{{"dtype", to_string(args.dtype)}, {"tolerance", args.bound()}};
   const GradcheckReport report = is_of_model(args) ? check_model(args, summary) : check_ops(args);
   if (args.json) {
     print_summary(report.to_json(summary, size_t(args.worst)), true);
@@ -94,8 +95,8 @@ int gradcheck(const GradcheckArgs& args) {
 
 void add_own_rows(OptionTable& table, GradcheckArgs& args) {
   table.add("--op", args.op, "NAME", "op (rope), one case of an op (rope/half-split), or all");
-  table.add_choice("--dtype", args.dtype, {"f64", "f32"},
-                   "data type of the gradients; finite differences are always f64");
+  table.add({"--dtype", one_of(&args.dtype, {DType::f64, DType::f32}), "",
+             "data type of the gradients; finite differences are always f64"});
   table.add("--tolerance", args.tolerance, "NUMBER",
             concat("maximum relative error: |analytic - numeric| / the larger of both, without the rounding error of "
                    "differences; 0: ",

@@ -1,4 +1,8 @@
-// gyre report: writes an HTML page of one training run, or of two side by side.
+// gyre report: writes an HTML page of one training run, or of two side by side, once or while they train.
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -16,6 +20,7 @@
 #include "gyre/train/log/metrics_log.h"
 #include "gyre/train/task.h"
 #include "tools/command_line/config_file.h"
+#include "tools/command_line/messages.h"
 #include "tools/page/page.h"
 #include "tools/page/run/run_columns.h"
 #include "tools/program.h"
@@ -152,6 +157,16 @@ Json run_checkpoints(const Path& run, const std::vector<Json>& entries) {
 // The state of a run in a few figures, for a page.
 bool begins_job(const Json& entry) { return entry["event"] == "start" || entry["event"] == "resume"; }
 
+// The "end" of the last job, or nullptr if it has not ended.
+const Json* end_of_last_job(const std::vector<Json>& entries) {
+  const Json* end = nullptr;
+  for (const Json& entry : entries) {
+    if (begins_job(entry)) end = nullptr;
+    if (entry["event"] == "end") end = &entry;
+  }
+  return end;
+}
+
 void keep_better(Json& best, const Json& entry) {
   for (const auto& [name, value] : entry.items()) {
     if (name == "loss" || !is_metric(name, value) || value.is_null()) continue;
@@ -168,24 +183,23 @@ void add_checkpoint(Json& environment, const Path& run) {
     const TrainState state = read_train_state(*last);
     environment["gyre"] = state.version;
     environment["kernels"] = state.kernels;
-    const auto precision = state.options.find("precision");
-    if (precision != state.options.end()) environment["precision"] = precision->second;
+    if (const std::string* precision = state.options.find("precision")) environment["precision"] = *precision;
   } catch (const Error& error) {
     environment["checkpoint"] = error.what();
   }
 }
 
 // The progress of a run, from its entries of metrics.jsonl: {"state", "updates", "target_tokens", "seconds",
-// "tokens_per_second", "best"}. `state` is the reason why the last job ended, or that it has not ended. `best` has the
-// best value of every validation metric: {"value", "updates"}.
+// "tokens_per_second", "tflops", "share", "memory_mb", "gpu_memory_mb", "best"}. `state` is the reason why the last job
+// ended, or that it has not ended. `best` has the best value of every validation metric: {"value", "updates"}.
 Json run_progress(const std::vector<Json>& entries) {
-  constexpr const char* kNotEnded = "not ended: it is training or was killed";
-  Json progress{{"state", kNotEnded}}, best = Json::object();
+  const Json* const end = end_of_last_job(entries);
+  Json progress{{"state", end ? end->value("reason", Json("ended")) : "not ended: it is training or was killed"}};
+  Json best = Json::object();
   for (const Json& entry : entries) {
-    if (begins_job(entry)) progress["state"] = kNotEnded;
-    if (entry["event"] == "end") progress["state"] = entry.value("reason", Json("ended"));
     if (entry["event"] == "valid") keep_better(best, entry);
-    for (const char* name : {"updates", "target_tokens", "seconds", "tokens_per_second"})
+    for (const char* name :
+         {"updates", "target_tokens", "seconds", "tokens_per_second", "tflops", "share", "memory_mb", "gpu_memory_mb"})
       if (entry.contains(name) && entry[name].is_number()) progress[name] = entry[name];
   }
   progress["best"] = best;
@@ -193,14 +207,14 @@ Json run_progress(const std::vector<Json>& entries) {
 }
 
 // The program and the settings of a run, from its last start and its last checkpoint: {"gyre", "kernels", "precision",
-// "ranks", "shards", "seed", "deterministic"}, without those that are unknown. A damaged checkpoint is named as
-// "checkpoint".
+// "ranks", "shards", "seed", "deterministic", "limit_tflops", "limit_source"}, without those that are unknown. A
+// damaged checkpoint is named as "checkpoint".
 Json run_environment(const Path& run, const std::vector<Json>& entries) {
   Json environment = Json::object();
   add_checkpoint(environment, run);
   for (const Json& entry : entries) {
     if (!begins_job(entry)) continue;
-    for (const char* name : {"ranks", "shards", "seed", "deterministic"})
+    for (const char* name : {"ranks", "shards", "seed", "deterministic", "limit_tflops", "limit_source"})
       if (entry.contains(name)) environment[name] = entry[name];
   }
   return environment;
@@ -232,6 +246,7 @@ std::vector<std::string> names_of(const std::vector<Path>& runs) {
 Json run_json(const Path& run, const std::string& name) {
   const std::vector<Json> entries = read_metrics(metrics_of(run));
   return {{"name", name},
+          {"ended", end_of_last_job(entries) != nullptr},
           {"progress", run_progress(entries)},
           {"environment", run_environment(run, entries)},
           {"train", metric_columns(entries, "train")},
@@ -243,23 +258,90 @@ Json run_json(const Path& run, const std::string& name) {
           {"messages", opening_messages(run)}};
 }
 
-// The HTML page of one or two run directories. It depends on their files only, not on the time. Throws UsageError if a
-// directory is not that of a run, or if there are other numbers of runs, or the same run twice.
-std::string run_report(const std::vector<Path>& runs) {
+struct RunPage {
+  std::string html;
+  bool has_ended = true;  // whether no run trains any more
+};
+
+// The HTML page of one or two run directories. It depends on their files only, not on the time. A page that is followed
+// loads itself again until the runs have ended. Throws UsageError if a directory is not that of a run, or if there are
+// other numbers of runs, or the same run twice.
+RunPage run_report(const std::vector<Path>& runs, bool is_followed) {
   check(runs);
   const std::vector<std::string> names = names_of(runs);
   Json data{{"runs", Json::array()}};
   std::string title = runs.size() == 1 ? "Training run " : "Training runs ";
+  RunPage page;
   for (size_t i = 0; i < runs.size(); ++i) {
     data["runs"].push_back(run_json(runs[i], names[i]));
+    page.has_ended = page.has_ended && data["runs"].back()["ended"].get<bool>();
     title += (i == 0 ? "" : " and ") + names[i];
   }
-  return make_page(page_asset("run/page.html"), title, data);
+  if (is_followed && !page.has_ended) data["followed"] = true;
+  page.html = make_page(page_asset("run/page.html"), title, data);
+  return page;
+}
+
+// While it exists, SIGINT, SIGTERM and SIGHUP do not end the process: a page is written to its end.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    sigemptyset(&set_);
+    for (const int signal : kSignals) sigaddset(&set_, signal);
+    pthread_sigmask(SIG_BLOCK, &set_, &before_);
+  }
+  ~HeldSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+  // Returns whether a signal came within a second.
+  bool wait() const {
+    const timespec second{.tv_sec = 1, .tv_nsec = 0};
+    return sigtimedwait(&set_, nullptr, &second) > 0;
+  }
+
+ private:
+  static constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
+  sigset_t set_{}, before_{};
+};
+
+// The sizes of the metrics of all runs; 0 for a run that has none yet.
+std::vector<uintmax_t> metrics_bytes(const std::vector<Path>& runs) {
+  std::vector<uintmax_t> bytes;
+  for (const Path& run : runs) {
+    std::error_code error;
+    const uintmax_t size = std::filesystem::file_size(run / "metrics.jsonl", error);
+    bytes.push_back(error ? 0 : size);
+  }
+  return bytes;
+}
+
+// Writes the page anew whenever a run has added to its metrics, until all runs have ended or a signal comes. A run that
+// was killed may be continued, so it has not ended. A run directory may have no metrics yet.
+void follow_runs(const std::vector<Path>& runs, const Path& output) {
+  const HeldSignals signals;
+  std::vector<uintmax_t> shown;
+  do {
+    std::vector<uintmax_t> bytes = metrics_bytes(runs);
+    const bool can_read = std::ranges::all_of(bytes, [](uintmax_t size) { return size > 0; });
+    if (shown.empty() && !can_read && std::ranges::all_of(runs, [](const Path& run) { return is_directory(run); })) {
+      shown = bytes;
+      print_message("waiting for the first entries of metrics.jsonl; Ctrl-C ends it");
+    }
+    if (bytes == shown || (!shown.empty() && !can_read)) continue;
+    const bool is_first = shown.empty() || std::ranges::count(shown, 0U) > 0;
+    shown = std::move(bytes);
+    const RunPage page = run_report(runs, /*is_followed=*/true);
+    write_page(output, page.html);
+    if (page.has_ended) return print_message(concat(output.string(), " is complete: training has ended"));
+    if (is_first) print_message(concat(output.string(), " follows the training; Ctrl-C ends it"));
+  } while (!signals.wait());
 }
 
 struct ReportArgs {
   std::vector<Path> runs;
   Path output = "report.html";
+  bool follow = false;
 };
 
 }  // namespace
@@ -268,12 +350,18 @@ void add_report_command(Program& program) {
   auto args = std::make_shared<ReportArgs>();
   OptionTable& table =
       program.command("report", "write an HTML page of a training run, or of two runs side by side", [args] {
-        write_page(args->output, run_report(args->runs));
+        if (args->follow) {
+          follow_runs(args->runs, args->output);
+        } else {
+          write_page(args->output, run_report(args->runs, /*is_followed=*/false).html);
+        }
         return 0;
       });
   table.add("--model,-m", args->runs, "DIRECTORY...", "one run directory, or two to compare");
   table.required("model");
   table.add("--output,-o", args->output, "FILE", "the page, a single file that needs no network");
+  table.add_flag("--follow,-f", args->follow,
+                 "write the page anew while the runs train, until they end or Ctrl-C; an open page loads itself again");
 }
 
 }  // namespace gyre

@@ -1,11 +1,14 @@
-// gyre score: computes the log-probabilities of given translations, in the order of the input.
+// gyre score: computes the log-probabilities of given translations, or of lines by a language model, in the order of
+// the input.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +17,8 @@
 #include "gyre/core/option_checks.h"
 #include "gyre/data/text/line_stream.h"
 #include "gyre/data/tokenizer/vocabulary.h"
+#include "gyre/models/decode/given_tokens.h"
+#include "gyre/train/pretrained/trained_model.h"
 #include "gyre/train/tasks/translation/decoding.h"
 #include "tools/command_line/option_table.h"
 #include "tools/commands/decoding_run.h"
@@ -23,16 +28,18 @@
 namespace gyre {
 namespace {
 
-// Reads sources with given translations, line by line or as n-best lists, for `gyre score`.
+// Reads sources with given translations, line by line or as n-best lists, for `gyre score`; for a language model, only
+// the latter.
 struct ScoredPairFiles {
-  Path source, target;
+  Path source, target;  // no source for a language model
   bool n_best = false;
   int max_length = 1000;
   BadLineChoice bad_lines;
 
-  // Adds --source and --target, which are required, --n-best, --max-length and --on-bad-line.
+  // Adds --source, --target, which is required, --n-best, --max-length and --on-bad-line.
   void add_rows(OptionTable& table);
-  void check() const;  // throws UsageError
+  // Throws UsageError; `translates`: whether the model reads sources.
+  void check(const OptionTable& table, bool translates) const;
 };
 
 struct ScoredPair {
@@ -44,7 +51,7 @@ struct ScoredPair {
 class ScoredPairs {
  public:
   // longest: the maximum length that the model supports.
-  ScoredPairs(const ScoredPairFiles& files, const Vocabulary& vocabulary, int64_t longest);
+  ScoredPairs(const ScoredPairFiles& files, const Vocabulary& vocabulary, int64_t longest, bool reads_sources);
 
   // Returns false at the end. Throws Error, with the name of the file and the line number, for different numbers of
   // lines and for an entry of an n-best list without the number of a source, from 0 in ascending order; for a line that
@@ -52,19 +59,21 @@ class ScoredPairs {
   bool next(ScoredPair& pair);
   void print_report() const;  // report of the lines that were skipped
   // The number of pairs to read before the first result.
-  size_t window(size_t pairs) const { return targets_.window(sources_.window(pairs)); }
-  double seconds() const { return sources_.seconds() + targets_.seconds(); }  // spent waiting for lines
+  size_t window(size_t pairs) const { return targets_.window(sources_ ? sources_->window(pairs) : pairs); }
+  // Time spent waiting for lines.
+  double seconds() const { return (sources_ ? sources_->seconds() : 0) + targets_.seconds(); }
 
  private:
   void read_source();
   bool end_of_targets();
-  uint64_t source_of_entry(const std::string& line) const;
+  uint64_t number_of_entry(const std::string& line) const;
   std::vector<int32_t> encode(InputLines& from, const std::string& text) const;
 
   const Vocabulary& vocabulary_;
   bool n_best_;
   size_t limit_;
-  InputLines sources_, targets_;
+  std::optional<InputLines> sources_;
+  InputLines targets_;
   std::vector<int32_t> source_;  // the last one that was read
 };
 
@@ -93,68 +102,76 @@ bool has_features(const std::string& line) {
 }
 
 void ScoredPairFiles::add_rows(OptionTable& table) {
-  table.add("--source,-s", source, "FILE", "sources, one sentence per line; -: standard input");
-  table.add("--target,-t", target, "FILE", "their translations, which are scored; -: standard input");
-  for (const char* name : {"source", "target"}) table.required(name);
+  table.add("--source,-s", source, "FILE",
+            "sources, one sentence per line; -: standard input; none for a language model");
+  table.add("--target,-t", target, "FILE",
+            "their translations, or texts for a language model, which are scored; -: standard input");
+  table.required("target");
   table.add_flag("--n-best", n_best,
-                 "the translations are an n-best list, id ||| text ||| F0= log P ||| score; print it with a feature "
+                 "the targets are an n-best list, id ||| text ||| F0= log P ||| score; print it with a feature "
                  "Score= added");
   table.add("--max-length", max_length, "TOKENS", "maximum length, </s> included; a longer line is bad");
   bad_lines.add_row(table, "too long or not UTF-8, on either side");
 }
 
-void ScoredPairFiles::check() const {
+void ScoredPairFiles::check(const OptionTable& table, bool translates) const {
   expect_at_least(1, "--max-length", max_length);
-  if (is_standard(source) && is_standard(target))
+  table.reject_unused("source", translates, "a language model reads no sources");
+  if (translates && !table.given("source"))
+    throw UsageError("--source is missing: a translation model scores translations of its lines");
+  if (translates && is_standard(source) && is_standard(target))
     throw UsageError("--source, --target: expected at most one of them to be standard input");
 }
 
-ScoredPairs::ScoredPairs(const ScoredPairFiles& files, const Vocabulary& vocabulary, int64_t longest)
+ScoredPairs::ScoredPairs(const ScoredPairFiles& files, const Vocabulary& vocabulary, int64_t longest,
+                         bool reads_sources)
     : vocabulary_(vocabulary),
       n_best_(files.n_best),
       limit_(size_t(std::min<int64_t>(files.max_length, longest))),
-      sources_(files.source, files.bad_lines.policy),
       targets_(files.target, files.bad_lines.policy) {
-  for (InputLines* lines : {&sources_, &targets_}) lines->set_limit(concat(limit_, " tokens"));
+  targets_.set_limit(concat(limit_, " tokens"));
+  if (!reads_sources) return;
+  sources_.emplace(files.source, files.bad_lines.policy);
+  sources_->set_limit(concat(limit_, " tokens"));
 }
 
 bool ScoredPairs::next(ScoredPair& pair) {
   if (!targets_.next(pair.line)) return end_of_targets();
-  if (!n_best_) {
+  if (n_best_ && !targets_.is_skipped()) {
+    const uint64_t number = number_of_entry(pair.line);
+    while (sources_ && sources_->line() <= number) read_source();
+  } else if (!n_best_ && sources_) {
     read_source();
-  } else if (!targets_.is_skipped()) {
-    const uint64_t number = source_of_entry(pair.line);
-    while (sources_.line() <= number) read_source();
   }
   pair.source = source_;
   pair.target.clear();
   if (!targets_.is_skipped()) pair.target = encode(targets_, n_best_ ? text_of_entry(pair.line) : pair.line);
-  pair.is_skipped = sources_.is_skipped() || targets_.is_skipped();
+  pair.is_skipped = (sources_ && sources_->is_skipped()) || targets_.is_skipped();
   return true;
 }
 
 void ScoredPairs::print_report() const {
-  sources_.print_report();
+  if (sources_) sources_->print_report();
   targets_.print_report();
 }
 
 void ScoredPairs::read_source() {
   std::string line;
-  require(sources_.next(line), targets_.name(), ":", targets_.line(),
-          ": there is no source for this line: ", sources_.name(), " has ", sources_.line(), " lines");
-  source_ = encode(sources_, line);
+  require(sources_->next(line), targets_.name(), ":", targets_.line(),
+          ": there is no source for this line: ", sources_->name(), " has ", sources_->line(), " lines");
+  source_ = encode(*sources_, line);
 }
 
 // An n-best list need not have entries for the last sources.
 bool ScoredPairs::end_of_targets() {
   std::string line;
-  require(n_best_ || !sources_.next(line), targets_.name(), ": expected a target for each line of ", sources_.name(),
-          ", got only ", targets_.line(), " lines");
+  require(n_best_ || !sources_ || !sources_->next(line), targets_.name(), ": expected a target for each line of ",
+          sources_ ? sources_->name() : "", ", got only ", targets_.line(), " lines");
   return false;
 }
 
 // The number of the source, from 0, of an n-best line.
-uint64_t ScoredPairs::source_of_entry(const std::string& line) const {
+uint64_t ScoredPairs::number_of_entry(const std::string& line) const {
   uint64_t number = 0;
   const size_t separator = find_separator(line, 0);
   const char* const end = line.data() + std::min(separator, line.size());
@@ -164,8 +181,9 @@ uint64_t ScoredPairs::source_of_entry(const std::string& line) const {
   require(has_features(line), targets_.name(), ":", targets_.line(),
           ": expected features such as F0= -1.5 after the text, which must not contain '|||', got '",
           line.substr(0, 60), "'");
-  require(number + 1 >= sources_.line(), targets_.name(), ":", targets_.line(),
-          ": expected the numbers of sources in ascending order, got ", number, " after ", sources_.line() - 1);
+  require(!sources_ || number + 1 >= sources_->line(), targets_.name(), ":", targets_.line(),
+          ": expected the numbers of sources in ascending order, got ", number, " after ",
+          sources_ ? sources_->line() - 1 : 0);
   return number;
 }
 
@@ -187,11 +205,12 @@ std::string with_feature(const std::string& line, const std::string& feature) {
 
 }  // namespace
 
-enum class ScoreSummary : uint8_t { none, cross_entropy, perplexity };
+enum class ScoreSummary : uint8_t { none, log_probability, cross_entropy, perplexity };
 
 template <>
 inline constexpr std::pair<ScoreSummary, std::string_view> kEnumNames<ScoreSummary>[] = {
     {ScoreSummary::none, "none"},
+    {ScoreSummary::log_probability, "log-probability"},
     {ScoreSummary::cross_entropy, "cross-entropy"},
     {ScoreSummary::perplexity, "perplexity"}};
 
@@ -204,15 +223,97 @@ struct ScoreArgs {
   DecodeOptions decode{.length_penalty = 0};
   ScoreSummary summary = ScoreSummary::none;
   bool word_scores = false, json = false;
+  bool eos = true;  // whether a language model also scores </s>
   const OptionTable* table = nullptr;
 };
 
+// The model or the ensemble that scores targets.
+class TargetModel {
+ public:
+  virtual ~TargetModel() = default;
+  virtual const Vocabulary& vocabulary() const = 0;
+  virtual int64_t longest() const = 0;
+  // Scores the targets, ids without special ones, in their order.
+  virtual std::vector<Hypothesis> score(const std::vector<std::vector<int32_t>>& sources,
+                                        const std::vector<std::vector<int32_t>>& targets,
+                                        const std::function<void(size_t done)>& progress) = 0;
+};
+
+class TranslationTarget : public TargetModel {
+ public:
+  explicit TranslationTarget(const ScoreArgs& args) : args_(args), decoder_(args.decoding, args.decode) {}
+
+  const Vocabulary& vocabulary() const override { return *decoder_.trained.vocabulary; }
+  int64_t longest() const override { return decoder_.trained.ensemble.longest(); }
+  std::vector<Hypothesis> score(const std::vector<std::vector<int32_t>>& sources,
+                                const std::vector<std::vector<int32_t>>& targets,
+                                const std::function<void(size_t done)>& progress) override {
+    return score_targets(decoder_.trained.ensemble, decoder_.kernels, sources, targets, decoder_.options,
+                         args_.decoding.batches, progress);
+  }
+
+ private:
+  const ScoreArgs& args_;
+  LoadedDecoder decoder_;
+};
+
+// A text follows the token that begins a document: a model needs a token to predict the first one.
+class LanguageTarget : public TargetModel {
+ public:
+  explicit LanguageTarget(const ScoreArgs& args) : args_(args), kernels_(args.decoding.device.kernels()) {
+    const auto [model, checkpoint] = args.decoding.ensemble.members().front();
+    trained_ =
+        load_trained_model<EncoderOnly>(model, checkpoint, args.decoding.ensemble.vocabulary(), kernels_.device());
+    require(trained_.model->config().causal, "[score] expected a causal language model, got a bidirectional one");
+  }
+
+  const Vocabulary& vocabulary() const override { return *trained_.vocabulary; }
+  int64_t longest() const override { return trained_.model->longest(); }
+  std::vector<Hypothesis> score(const std::vector<std::vector<int32_t>>&,
+                                const std::vector<std::vector<int32_t>>& targets,
+                                const std::function<void(size_t done)>& progress) override {
+    std::vector<GivenContinuation> texts;
+    for (const std::vector<int32_t>& target : targets) {
+      texts.push_back({{vocabulary().bos()}, target});
+      if (args_.eos) texts.back().ids.push_back(vocabulary().eos());
+    }
+    std::erase_if(texts, [](const GivenContinuation& text) { return text.ids.empty(); });
+    const auto scores = score_continuations(*trained_.model, kernels_, texts, args_.decoding.precision.on(kernels_),
+                                            args_.decoding.batches.tokens, progress);
+    std::vector<Hypothesis> results;
+    auto next = scores.begin();
+    for (const std::vector<int32_t>& target : targets) {
+      const bool has_tokens = args_.eos || !target.empty();
+      results.push_back(has_tokens ? make_hypothesis(target, (next++)->log_probs, args_.decode) : Hypothesis{});
+    }
+    return results;
+  }
+
+ private:
+  const ScoreArgs& args_;
+  Kernels& kernels_;
+  TrainedModel<EncoderOnly> trained_;
+};
+
+bool translates(const ScoreArgs& args) {
+  const std::string kind = model_kind(find_run(args.decoding.ensemble.members().front().first));
+  const bool is_language_model = kind == EncoderOnlyConfig::kModel;
+  expect(is_language_model || kind == EncoderDecoderConfig::kModel, "--model",
+         "a translation model or a causal language model", kind);
+  return !is_language_model;
+}
+
+std::unique_ptr<TargetModel> load_target_model(const ScoreArgs& args, bool has_sources) {
+  if (has_sources) return std::make_unique<TranslationTarget>(args);
+  return std::make_unique<LanguageTarget>(args);
+}
+
 class Scorer {
  public:
-  explicit Scorer(const ScoreArgs& args)
+  Scorer(const ScoreArgs& args, bool has_sources)
       : args_(args),
-        decoder_(args.decoding, args.decode),
-        pairs_(args.files, vocabulary(), decoder_.trained.ensemble.longest()),
+        model_(load_target_model(args, has_sources)),
+        pairs_(args.files, vocabulary(), model_->longest(), has_sources),
         output_(args.output),
         progress_(args.decoding.quiet ? nullptr : line_progress(args.output)) {}
 
@@ -229,7 +330,7 @@ class Scorer {
   }
 
  private:
-  const Vocabulary& vocabulary() const { return *decoder_.trained.vocabulary; }
+  const Vocabulary& vocabulary() const { return model_->vocabulary(); }
 
   // Writes the scores of some pairs; `first` is the number of the first one.
   void score(std::vector<ScoredPair>& pairs, uint64_t first) {
@@ -239,10 +340,9 @@ class Scorer {
       sources.push_back(std::move(pair.source));
       targets.push_back(std::move(pair.target));
     }
-    const auto results = score_targets(decoder_.trained.ensemble, decoder_.kernels, sources, targets, decoder_.options,
-                                       args_.decoding.batches, [&](size_t done) {
-                                         if (progress_) progress_->show(int64_t(first + done));
-                                       });
+    const auto results = model_->score(sources, targets, [&](size_t done) {
+      if (progress_) progress_->show(int64_t(first + done));
+    });
     auto result = results.begin();
     for (size_t i = 0; i < pairs.size(); ++i) {
       const bool is_scored = !pairs[i].is_skipped;
@@ -292,7 +392,7 @@ class Scorer {
   std::vector<std::string> pieces_of(const Hypothesis& h) const {
     std::vector<std::string> pieces;
     for (const int32_t id : h.ids) pieces.push_back(one_line(vocabulary().piece(id)));
-    pieces.push_back(vocabulary().piece(decoder_.options.eos));
+    if (h.token_log_probs.size() > h.ids.size()) pieces.push_back(vocabulary().piece(vocabulary().eos()));
     return pieces;
   }
 
@@ -304,8 +404,12 @@ class Scorer {
                     {"log_probability", log_probability_},
                     {"cross_entropy", cross_entropy},
                     {"perplexity", perplexity}};
-    const bool wants_perplexity = args_.summary == ScoreSummary::perplexity;
-    output_.write(args_.json ? json_text(json) : number(wants_perplexity ? perplexity : cross_entropy));
+    output_.write(args_.json ? json_text(json) : number(json.at(summary_key()).get<double>()));
+  }
+
+  const char* summary_key() const {
+    if (args_.summary == ScoreSummary::log_probability) return "log_probability";
+    return args_.summary == ScoreSummary::perplexity ? "perplexity" : "cross_entropy";
   }
 
   static std::string number(double x) {
@@ -315,7 +419,7 @@ class Scorer {
   }
 
   const ScoreArgs& args_;
-  LoadedDecoder decoder_;
+  std::unique_ptr<TargetModel> model_;
   ScoredPairs pairs_;
   OutputLines output_;
   std::unique_ptr<WorkProgress> progress_;  // may be null
@@ -323,9 +427,11 @@ class Scorer {
   double log_probability_ = 0;
 };
 
-void check(const ScoreArgs& args) {
-  args.decoding.check();
-  args.files.check();
+void check(const ScoreArgs& args, bool has_sources) {
+  args.files.check(*args.table, has_sources);
+  args.table->reject_unused("eos", !has_sources, "a translation ends with </s>");
+  if (!has_sources && args.decoding.ensemble.members().size() > 1)
+    throw UsageError("--model: expected one language model, got an ensemble of several");
   require_no_input(args.output, {args.files.source, args.files.target, args.decoding.ensemble.vocabulary()});
   args.decode.validate_search();
   for (const char* name : {"word-scores", "n-best", "length-penalty", "length-penalty-form"})
@@ -335,8 +441,10 @@ void check(const ScoreArgs& args) {
 }
 
 int run(const ScoreArgs& args) {
-  check(args);
-  args.decoding.run([&] { return Scorer(args).run(); });
+  args.decoding.check();
+  const bool has_sources = translates(args);
+  check(args, has_sources);
+  args.decoding.run([&] { return Scorer(args, has_sources).run(); });
   return 0;
 }
 
@@ -345,7 +453,7 @@ int run(const ScoreArgs& args) {
 void add_score_command(Program& program) {
   auto args = std::make_shared<ScoreArgs>();
   OptionTable& table =
-      program.command("score", "log-probabilities of given translations", [args] { return run(*args); });
+      program.command("score", "log-probabilities of given translations or texts", [args] { return run(*args); });
   args->table = &table;
   args->decoding.ensemble.add_rows(table);
   args->files.add_rows(table);
@@ -355,7 +463,10 @@ void add_score_command(Program& program) {
   table.add_enum("--length-penalty-form", args->decode.form, "score log P / |Y|^a, or log P / ((5 + |Y|) / 6)^a");
   table.add_flag("--word-scores", args->word_scores,
                  "also print the pieces of the target, </s> included, and their log-probabilities");
-  table.add_enum("--summary", args->summary, "print one number for all lines, per target token including </s>");
+  table.add_flag("--eos,!--no-eos", args->eos, "a language model scores the </s> after each text, too");
+  table.add_enum(
+      "--summary", args->summary,
+      "print one number for all lines: log P, or the cross-entropy or perplexity per target token including </s>");
   table.add_flag("--json", args->json, "print a JSON object per line, or one for --summary");
   args->decoding.add_execution_rows(table, "pairs", "source and target tokens");
 }

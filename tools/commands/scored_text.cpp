@@ -24,11 +24,11 @@ TrainedDocuments trained(const ScoredDocuments& given, const Path& model, const 
   TrainedDocuments options{given};
   if (const auto state = find_run_state(model, checkpoint)) {
     options.is_of_run = true;
-    const auto option = [&](const std::string& name, const char* otherwise) {
-      const auto found = state->options.find(name);
-      return found == state->options.end() ? otherwise : found->second;
+    const auto option = [&](const std::string& name, const std::string& otherwise) {
+      const std::string* found = state->options.find(name);
+      return found == nullptr ? otherwise : *found;
     };
-    if (options.documents.empty()) options.documents = option("=documents", "blank-line");
+    if (options.documents.empty()) options.documents = option("documents", "blank-line");
     if (!options.line_ends)
       options.line_ends = parse_enum<LineEnds>("--line-ends", option(std::string(kLineEndsOption), "none"));
   }

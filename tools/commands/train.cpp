@@ -14,7 +14,6 @@
 #include "gyre/train/tasks/language/language.h"
 #include "gyre/train/tasks/matching/match.h"
 #include "gyre/train/tasks/translation/nmt.h"
-#include "tools/command_line/given_names.h"
 #include "tools/options/model_options.h"
 #include "tools/options/train_options.h"
 #include "tools/program.h"

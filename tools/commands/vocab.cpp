@@ -216,8 +216,8 @@ void add_wordpiece_rows(OptionTable& table, VocabArgs& args) {
 
 void add_byte_bpe_rows(OptionTable& table, VocabArgs& args) {
   table.group("Byte-level BPE (byte-bpe)");
-  table.add_choice("--pre-tokenizer", args.byte_bpe.pre_tokenizer, {"gpt2", "llama3"},
-                   "regular expression that splits text into words, and special tokens: those of GPT-2 or Llama 3");
+  table.add_enum("--pre-tokenizer", args.byte_bpe.pre_tokenizer,
+                 "regular expression that splits text into words, and special tokens: those of GPT-2 or Llama 3");
   table.add(documents_option(&args.documents, ", as in gyre train lm"));
   table.add(line_ends_option(&args.line_ends, "keep"));
 }

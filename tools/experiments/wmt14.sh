@@ -1,14 +1,19 @@
 #!/usr/bin/env bash
-# Reproduces WMT14 English-German from the public archives to the BLEU figures of the literature (tools/docs/wmt14.md).
+# Reproduces WMT14 English-German or English-French from the public archives to the BLEU figures of the literature
+# (tools/docs/wmt14.md).
 #   tools/experiments/wmt14.sh OUTPUT [OPTION]... [-- OPTIONS OF gyre train nmt]
+#   --pair en-de|en-fr                   languages; default en-de
 #   --preparation fairseq|tensor2tensor  Moses tokens and subword-nmt merges, or raw text and SentencePiece (default)
-#   --position rope|sinusoidal|shaw      position encoding; default rope (shaw: clip 16, base only)
+#   --position rope|sinusoidal|shaw      position encoding; default rope; shaw clips at 16, and with
+#                                        --size big at 8
 #   --size base|big                      transformer-base or transformer-big; default base
 #   --ranks N                            ranks of training; default 1
 #   --device cpu|cuda                    device of training and decoding; default cpu
-#   --news-commentary v9|v12             v9 is that of WMT14, v12 that of fairseq's script; default v9
+#   --news-commentary v9|v12             v9 is that of WMT14, v12 that of fairseq's script for
+#                                        en-de; default v9
 #   --keep-test-overlap                  keep training pairs that are in a test set, as the published scripts do
-#   --vocab-size N                       merges (fairseq, default 40000) or pieces (tensor2tensor, default 37000)
+#   --vocab-size N                       merges (fairseq, default 40000) or pieces (tensor2tensor, default 37000,
+#                                        en-fr: 32000)
 #   --sample-lines N                     lines that SentencePiece trains on; 0: all; default 500000
 #   --average lastN|ema                  weights to decode with: mean of the last N checkpoints; default last5,
 #                                        and last20 with --size big
@@ -27,7 +32,7 @@ export LC_ALL=C.UTF-8 # for the order of files, and for quotes in recorded comma
 root=$(cd "$(dirname "$0")/../.." && pwd)
 stage_scripts=$root/tools/experiments/wmt14
 usage() {
-  if [ $# -gt 0 ]; then echo "$1" >&2; else sed -n '3,25s/^# *//p' "$0" >&2; fi
+  if [ $# -gt 0 ]; then echo "$1" >&2; else sed -n '4,29s/^# *//p' "$0" >&2; fi
   exit 2
 }
 
@@ -35,8 +40,8 @@ all_stages="fetch prepare vocab store train average translate score"
 [ -n "${1-}" ] && [ "${1#-}" = "$1" ] || usage
 out=$1
 shift
-preparation=tensor2tensor position=rope size=base ranks=1 device=cpu news=v9 overlap=drop vocab_size='' sample_lines=''
-average='' mirror='' digests='' stall=60 stages=$all_stages from='' redo='' redo_after='' skip=''
+pair=en-de preparation=tensor2tensor position=rope size=base ranks=1 device=cpu news=v9 overlap=drop vocab_size=''
+sample_lines='' average='' mirror='' digests='' stall=60 stages=$all_stages from='' redo='' redo_after='' skip=''
 
 one_of() { # OPTION VALUE CHOICE...
   local choice
@@ -51,6 +56,7 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
   [[ $1 == --?* ]] || usage "expected an option or -- before the options of gyre train nmt, got $1"
   [ $# -ge 2 ] || usage "expected a value after $1, got none"
   case $1 in
+    --pair) one_of "$1" "$2" en-de en-fr && pair=$2 ;;
     --preparation) one_of "$1" "$2" fairseq tensor2tensor && preparation=$2 ;;
     --position) one_of "$1" "$2" rope sinusoidal shaw && position=$2 ;;
     --size) one_of "$1" "$2" base big && size=$2 ;;
@@ -80,9 +86,11 @@ train_options=("$@")
 [ -z "$digests" ] || [ -n "$mirror" ] || usage "--digests would have no effect: --mirror is not given"
 [ -z "$sample_lines" ] || [ "$preparation" = tensor2tensor ] ||
   usage "--sample-lines would have no effect: subword-nmt learns from all lines"
-[ "$position-$size" != shaw-big ] || usage "--position shaw: expected --size base, for which there is a recipe"
+[ "$pair-$news" != en-fr-v12 ] || usage "--news-commentary v12: expected v9 with --pair en-fr, as in fairseq's script"
 sample_lines=${sample_lines:-500000}
-if [ -z "$vocab_size" ]; then case $preparation in fairseq) vocab_size=40000 ;; *) vocab_size=37000 ;; esac; fi
+if [ -z "$vocab_size" ]; then
+  case $preparation-$pair in fairseq-*) vocab_size=40000 ;; *-en-fr) vocab_size=32000 ;; *) vocab_size=37000 ;; esac
+fi
 if [ -z "$average" ]; then case $size in big) average=last20 ;; *) average=last5 ;; esac; fi
 for name in $skip; do
   [[ " $redo $from " != *" $name "* ]] || usage "--skip $name: expected another stage than those to be redone"
@@ -94,6 +102,7 @@ for word in "${train_options[@]}"; do
   esac
 done
 
+src=${pair%-*} tgt=${pair#*-}
 gyre=$(realpath "${GYRE:-$root/build/gyre}")
 [ -x "$gyre" ] || usage "expected the program gyre at $gyre; build it with make, or set GYRE"
 for file in stages data train score; do . "$stage_scripts/$file.sh"; done

@@ -2,7 +2,6 @@
 // or directories that an option accepts.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "tools/command_line/command_description.h"
@@ -11,14 +10,5 @@ namespace gyre {
 
 std::string bash_completion(const CommandDescription& program);
 std::string zsh_completion(const CommandDescription& program);
-
-// Kind of an option's values.
-enum class ValueKind : uint8_t { file, directory, word, anything };
-inline ValueKind value_kind(const OptionDescription& option) {
-  if (!option.choices.empty()) return ValueKind::word;
-  const auto says = [&option](const char* word) { return option.unit.find(word) != std::string::npos; };
-  if (says("DIRECTORY")) return ValueKind::directory;
-  return says("FILE") || says("PATH") || says("PREFIX") || says("SOURCE") ? ValueKind::file : ValueKind::anything;
-}
 
 }  // namespace gyre

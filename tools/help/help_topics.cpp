@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gyre/core/error.h"
-#include "tools/command_line/declared_options.h"
+#include "tools/command_line/equivalents.h"
 
 namespace gyre {
 
@@ -177,6 +177,8 @@ OMPI_COMM_WORLD_SIZE, PMI_SIZE, PMI_RANK, PMIX_RANK, SLURM_STEP_NUM_TASKS
                      set by mpirun or srun: gyre is one of several ranks
 OMPI_ALLOW_RUN_AS_ROOT, OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
                      both 1: Open MPI's mpirun runs as root (containers)
+GYRE_COMPOSED        "all", or names of fused ops separated by commas: they
+                     run their composed definitions, to compare or to study
 )"},
 
                          HelpTopic{"exit-status", "exit status and error messages",
@@ -268,7 +270,8 @@ vocab.*                   a copy of the vocabulary
 metrics.jsonl             one JSON object per line: training, validation, end;
                           each has "time" (UTC) and "seconds" of training
 events.out.tfevents.*     the same for TensorBoard
-train.log                 the log; tokens/s counts source and target
+train.log                 the log; tokens/s counts source and target, TFLOP/s
+                          forward and backward of all ranks
 checkpoints/step-00001000/
     model.safetensors     the weights, or their moving average (--ema)
     optimizer.safetensors the optimizer state

@@ -79,11 +79,11 @@ class Inspector {
     found_.positions = positions;
     longest_ = *std::max_element(positions.begin(), positions.end()) + 1;
     Tape tape(kernels, {.record = false});
-    const RopeAngles rotation = rotation_on(tape);
-    found_.rotary = rotation.rotary;
+    const Rope rotation = rotation_on(tape);
+    found_.rotary = rotation.shape;
     found_.frequencies = rotation.frequencies.value().to_cpu().to_vector<double>();
     // The rounding error of an angle is relative to its size, so the bound grows with the largest angle.
-    bound_ = 1e-12 + 4 * std::numeric_limits<double>::epsilon() * double(longest_) * rotation.rotary.position_scale *
+    bound_ = 1e-12 + 4 * std::numeric_limits<double>::epsilon() * double(longest_) * rotation.shape.position_scale *
                          *std::max_element(found_.frequencies.begin(), found_.frequencies.end());
   }
 
@@ -100,7 +100,7 @@ class Inspector {
     Tensor y, dx;
   };
 
-  RopeAngles rotation_on(Tape& tape) const { return encoding_->rotation(tape, DType::f64, longest_); }
+  Rope rotation_on(Tape& tape) const { return encoding_->rotation(tape, DType::f64, longest_); }
 
   // Forward of rows x(n, dim) at n positions, and backward of `cotangent`, or of the output if it is undefined.
   Rotated rotate(const Tensor& x, const std::vector<int32_t>& positions, const Tensor& cotangent = {}) const {
@@ -178,7 +178,7 @@ class Inspector {
   void compare_frequency_gradient() {
     const Tensor x = normal_tensor({int64_t(found_.positions.size()), dim_}, DType::f64, kSeed, kValues);
     const TapeFunction rotated = [&](Tape& tape, const std::vector<Var>& in) {
-      return op_(tape.constant(x.to(kernels_.device())), make_rotation(in[0], longest_, found_.rotary),
+      return op_(tape.constant(x.to(kernels_.device())), make_rope(in[0], longest_, found_.rotary),
                  to_tensor(found_.positions));
     };
     // The step changes the largest angle by 0.01 radian.

@@ -35,7 +35,7 @@ struct RopeInspection {
 // The two features of pair i of a head: (2i, 2i+1) if interleaved, else (i, i + dims/2).
 std::pair<int64_t, int64_t> rotary_pair(const RopeShape& rotary, int64_t i);
 
-using RopeOp = std::function<Var(const Var& x, const RopeAngles& rotation, const Tensor& positions)>;
+using RopeOp = std::function<Var(const Var& x, const Rope& rotation, const Tensor& positions)>;
 
 // Inspects a head of `dim` features with the rotation that `options` define and random vectors of a fixed seed.
 // Throws if the encoding rejects `options`, and for empty or negative positions. Tests pass an `op` other than Gyre's

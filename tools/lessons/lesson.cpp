@@ -1,7 +1,6 @@
 #include "tools/lessons/lesson.h"
 
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -9,7 +8,6 @@
 
 #include "gyre/autograd/gradcheck/gradcheck.h"
 #include "gyre/autograd/ops.h"
-#include "gyre/autograd/reference.h"
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/random.h"
@@ -25,6 +23,13 @@ struct TapeLesson {
   std::string_view name;
   std::vector<NamedInput> inputs;
   TapeFunction function;
+  bool composed = false;  // record the composed definitions of the ops
+
+  Tape::Options tape() const {
+    Tape::Options options = page_tape_options(Precision::fp32);
+    options.composed = composed;
+    return options;
+  }
 };
 
 // A tensor of numbers with two decimals, which are easy to read; a pure function of the arguments.
@@ -42,8 +47,8 @@ Segments one_segment() { return Segments::from_lengths({kTokens}); }
 
 Tensor positions() { return Tensor::from({kTokens}, std::vector<int32_t>{0, 1, 2, 3}); }
 
-RopeAngles rotation_by(const Var& frequencies) {
-  return make_rotation(frequencies, kTokens, {.dims = int(2 * frequencies.shape()[0])});
+Rope rotation_by(const Var& frequencies) {
+  return make_rope(frequencies, kTokens, {.dims = int(2 * frequencies.shape()[0])});
 }
 
 Var shared_weight(Tape&, const Vars& in) { return linear(add(in[0], linear(in[0], in[1])), in[1]); }
@@ -52,7 +57,7 @@ Var smoothed_loss(Tape&, const Vars& in) {
   return cross_entropy(in[0], Tensor::from({3}, std::vector<int32_t>{1, 4, 0}), {.smoothing = 0.1}).loss;
 }
 
-Var causal_attention(const Vars& in, const RopeAngles& rotation = {}) {
+Var causal_attention(const Vars& in, const Rope& rotation = {}) {
   AttentionOptions options{.causal = true, .rotation = rotation};
   if (rotation) options.query_positions = options.key_positions = positions();
   return attention(in[0], in[1], in[2], one_segment(), one_segment(), options);
@@ -60,7 +65,7 @@ Var causal_attention(const Vars& in, const RopeAngles& rotation = {}) {
 
 // The features are softmaxes (Shen et al. 2021). Only those of the numerator are rotated.
 Var rotated_linear_attention(Tape&, const Vars& in) {
-  const RopeAngles rotation = rotation_by(in[3]);
+  const Rope rotation = rotation_by(in[3]);
   const Var q = head_softmax(in[0], 1), k = head_softmax(in[1], 1);
   const Var numerator = linear_attention_scan(rope(q, rotation, positions()), rope(k, rotation, positions()), in[2],
                                               one_segment(), 1, ScanDirection::before);
@@ -89,6 +94,10 @@ std::vector<TapeLesson> make_lessons() {
       {"linear",
        {x, {"w", readable_numbers({2, 4}, 1)}, bias},
        [](Tape&, const Vars& in) { return linear(in[0], in[1], in[2]); }},
+      {"composed",
+       {x, gamma, beta},
+       [](Tape&, const Vars& in) { return layer_norm(in[0], in[1], in[2]); },
+       /*composed=*/true},
       {"layer_norm", {x, gamma, beta}, [](Tape&, const Vars& in) { return layer_norm(in[0], in[1], in[2]); }},
       {"dropout", {x}, [](Tape&, const Vars& in) { return dropout(in[0], 0.5); }},
       {"cross_entropy", {{"x", readable_numbers({3, 5}, 0)}}, smoothed_loss},
@@ -118,7 +127,7 @@ std::vector<Var> leaves(Tape& tape, const std::vector<NamedInput>& inputs) {
 }
 
 Tensor result_of(const TapeLesson& lesson, const std::vector<NamedInput>& inputs) {
-  Tape tape(cpu_kernels(), page_tape_options(Precision::fp32));
+  Tape tape(cpu_kernels(), lesson.tape());
   return lesson.function(tape, leaves(tape, inputs)).value();
 }
 
@@ -139,7 +148,7 @@ Json record_tape_lesson(const TapeLesson& lesson) {
   const Tensor cotangent = is_loss ? Tensor::from(result.shape(), std::vector<double>{1})
                                    : readable_numbers(result.shape(), kCotangentStream);
   const StepFunction step{.record = [&](Tape& tape) { return lesson.function(tape, leaves(tape, lesson.inputs)); },
-                          .tape = page_tape_options(Precision::fp32),
+                          .tape = lesson.tape(),
                           .cotangent = cotangent};
   StepData data = record_step(step, cpu_kernels());
   data.costs = measure_nodes(step, cpu_kernels());
@@ -173,110 +182,6 @@ Json scalar_lesson() {
         {{"expression", expressions.at(i)}, {"value", node.value}, {"gradient", gradients[i]}, {"inputs", inputs}});
   }
   return {{"kind", "scalars"}, {"nodes", nodes}};
-}
-
-using reference::Graph;
-using reference::Matrix;
-
-std::string_view formula_of(std::string_view op) {
-  static const std::map<std::string_view, std::string_view> formulas{
-      {"matmul", "y = a b\n  da += dy b^T;  db += a^T dy"}, {"transpose", "y = a^T\n  da += dy^T"},
-      {"add", "y = a + b\n  da += dy;  db += dy"},          {"multiply", "y = a * b\n  da += dy * b;  db += dy * a"},
-      {"map", "y = f(a) by element\n  da += dy * f'(a)"},   {"gather", "y = a[index]\n  da[index] += dy"},
-  };
-  return formulas.at(op);
-}
-
-Matrix readable_matrix(int64_t rows, int64_t cols, uint64_t stream) {
-  Matrix m(rows, cols);
-  m.data = readable_numbers({rows, cols}, stream).to_vector<double>();
-  return m;
-}
-
-TensorSample sample_of(const Matrix& m) { return sample_tensor(Tensor::from({m.rows, m.cols}, m.data), {}); }
-
-// The contribution of a node to the gradient of an input that has several uses.
-RecordedStep::Path path_of(int input, const Matrix& before, const Matrix& after, int number, int uses) {
-  RecordedStep::Path path{.input = input, .number = number, .added = {}, .sum = {}};
-  Matrix added = after;
-  for (size_t i = 0; i < added.data.size(); ++i) added.data[i] -= before.data[i];
-  if (number > 1) path.added = sample_of(added);
-  if (number < uses) path.sum = sample_of(after);
-  return path;
-}
-
-// Records a graph and its backward like a StepRecorder those of a tape.
-class GraphRecorder {
- public:
-  explicit GraphRecorder(const Graph& graph) {
-    for (const reference::Node& node : graph.nodes()) add(node);
-  }
-
-  // Call it for each node from the last to the first. Runs the node's backward.
-  void step_back(const reference::Node& node) {
-    const int number = numbers_.at(&node);
-    data_.nodes[size_t(number)].gradient = sample_of(node.gradient);
-    if (!node.backward) return;
-    std::vector<Matrix> before;
-    for (const reference::Node* input : node.inputs) before.push_back(input->gradient);
-    node.backward(node.gradient);
-    RecordedStep& step = data_.steps.emplace_back();
-    step.node = number;
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (i > 0 && node.inputs[i] == node.inputs[0]) continue;  // a product of x and x has one path
-      const auto input = size_t(numbers_.at(node.inputs[i]));
-      ++done_[input];
-      if (uses_[input] > 1)
-        step.paths.push_back(path_of(int(i), before[i], node.inputs[i]->gradient, done_[input], uses_[input]));
-    }
-  }
-
-  const StepData& data() const { return data_; }
-  void name(int node, const std::string& name) { data_.names[node] = name; }
-
- private:
-  void add(const reference::Node& node) {
-    TapeRow row;
-    row.id = int(data_.rows.size());
-    row.leaf = node.op.empty();
-    row.op = row.leaf ? "constant" : node.op;
-    if (!row.leaf) row.formula = formula_of(node.op);
-    row.shape = {node.value.rows, node.value.cols};
-    row.dtype = DType::f64;
-    RecordedNode record;
-    record.value = sample_of(node.value);
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const int input = numbers_.at(node.inputs[i]);
-      record.inputs.push_back({.node = input, .constant = {}});
-      if (i == 0 || node.inputs[i] != node.inputs[0]) ++uses_[size_t(input)];
-    }
-    numbers_[&node] = row.id;
-    uses_.push_back(0);
-    done_.push_back(0);
-    data_.rows.push_back(row);
-    data_.nodes.push_back(record);
-  }
-
-  StepData data_;
-  std::map<const reference::Node*, int> numbers_;
-  std::vector<int> uses_, done_;  // number of nodes that use a node, and of those whose backward has run
-};
-
-// Layer norm composed of the basic ops of autograd/reference.h.
-Json matrix_lesson() {
-  Graph graph;
-  const reference::Value x = graph.input(readable_matrix(2, 3, 0)), gamma = graph.input(readable_matrix(1, 3, 1)),
-                         beta = graph.input(readable_matrix(1, 3, 2));
-  const reference::Value y = reference::layer_norm(x, gamma, beta, 1e-5);
-  GraphRecorder recorder(graph);
-  recorder.name(0, "x");
-  recorder.name(1, "gamma");
-  recorder.name(2, "beta");
-  y.node->gradient = readable_matrix(2, 3, 3);
-  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) recorder.step_back(*node);
-  Json lesson{{"kind", "tape"}, {"setting", {{"precision", "fp32"}}}};
-  lesson.update(step_json(recorder.data()));
-  return lesson;
 }
 
 Json result_json(const GradcheckResult& result) {
@@ -317,7 +222,6 @@ Json gradcheck_lesson() {
 
 Json lesson_data(std::string_view name) {
   if (name == "scalars") return scalar_lesson();
-  if (name == "matrices") return matrix_lesson();
   if (name == "gradcheck") return gradcheck_lesson();
   for (const TapeLesson& lesson : tape_lessons())
     if (lesson.name == name) return record_tape_lesson(lesson);

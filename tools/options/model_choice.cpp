@@ -29,6 +29,18 @@ void print_model_choice(const Path& model, const std::string& checkpoint) {
   print_message(concat("model: ", describe_model(model, checkpoint)));
 }
 
+void require_language_model(const Path& model) {
+  const std::string kind = model_kind(find_run(model));
+  expect(kind == EncoderOnlyConfig::kModel, "--model", "a causal language model, from gyre train lm", kind);
+}
+
+TrainedModel<EncoderOnly> load_language_model(const Path& model, const std::string& checkpoint, const Path& vocabulary,
+                                              Device device) {
+  require_language_model(model);
+  print_model_choice(model, checkpoint);
+  return load_trained_model<EncoderOnly>(model, checkpoint, vocabulary, device);
+}
+
 void BosChoice::add_row(OptionTable& table) {
   table_ = &table;
   table.add_flag("--bos,!--no-bos", is_on_,

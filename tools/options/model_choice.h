@@ -11,6 +11,8 @@
 #include "gyre/core/io/file.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/models/decode/ensemble.h"
+#include "gyre/models/encoder_only.h"
+#include "gyre/train/pretrained/trained_model.h"
 #include "tools/command_line/option_table.h"
 
 namespace gyre {
@@ -22,6 +24,12 @@ void add_checkpoint_row(OptionTable& table, std::string& checkpoint);
 
 // Prints a line to standard error: "model: run/checkpoints/step-00000400 (best; the last is step-00000561)".
 void print_model_choice(const Path& model, const std::string& checkpoint = "");
+
+// Throws a UsageError if --model is another kind of model, such as one for translation.
+void require_language_model(const Path& model);
+// The model of --model after require_language_model() and print_model_choice(). vocabulary: as load_trained_model().
+TrainedModel<EncoderOnly> load_language_model(const Path& model, const std::string& checkpoint, const Path& vocabulary,
+                                              Device device);
 
 // --bos and --no-bos: whether a text begins with the token that begins a document.
 class BosChoice {
@@ -63,11 +71,10 @@ class EnsembleChoice {
   LoadedEnsemble load(Device device) const;
 
   const Path& vocabulary() const { return vocabulary_; }
-
- private:
   // The model and the checkpoint of each member.
   std::vector<std::pair<Path, std::string>> members() const;
 
+ private:
   std::vector<Path> models_;
   std::vector<std::string> checkpoints_;
   Path vocabulary_;

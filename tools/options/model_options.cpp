@@ -46,8 +46,9 @@ std::string option_of(const OptionTable& table, const std::string& word, bool is
 // width of a head.
 std::vector<std::string> position_options_of(PositionConfig& encoding, const std::string& word) {
   std::vector<std::string> names;
-  for (const PositionOption& option : encoding.options_read())
-    if (std::string(option.name).ends_with("_" + word)) names.emplace_back(option.name);
+  const OptionList read = encoding.options_read();
+  for (const OptionList::Entry& entry : read.entries())
+    if (key_of(entry.option).ends_with("_" + word)) names.push_back(entry.option.name());
   if (word == "width" || word == "dims") names.insert(names.end(), {"dim-emb", "transformer-heads"});
   return names;
 }
@@ -84,7 +85,7 @@ std::vector<std::string> options_behind(const OptionTable& table, const std::str
 
 template <class Config>
 void check(const OptionTable& table, Config config) {
-  table.reject_unused(OptionList::of(config));
+  table.reject_unused();
   config.vocab_size = 4;  // the reserved pieces; any valid size
   validate_model(table, [&] { config.validate(); });
 }

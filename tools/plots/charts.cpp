@@ -5,7 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "gyre/core/error.h"
 #include "tools/plots/gnuplot.h"
@@ -82,6 +86,32 @@ void draw_lines(const LinesPlot& plot, const Path& output) {
   run_gnuplot("gnuplot", script + fmt::format("plot {}\n", fmt::join(drawn, ", \\\n  ")));
 }
 
+void draw_bars(const BarsPlot& plot, const Path& output) {
+  require(!plot.names.empty() && !plot.series.empty(), "[plot] expected at least one bar, got none");
+  std::string script = gnuplot_terminal(output, plot.width, plot.height);
+  script += "set border 3 lc rgb '#888888'\nset grid ytics lt 1 lw 1 lc rgb '#e8e8e8'\nset tics nomirror\n";
+  script += "set style data histograms\nset style histogram clustered gap 1\nset style fill solid border -1\n";
+  script +=
+      "set xzeroaxis lt 1 lc rgb '#444444'\nset xtics rotate by 45 right\nset key outside right top Left reverse\n";
+  script += fmt::format("set title {} font ',15'\nset ylabel {}\nset xrange [-0.7:{}]\n", gnuplot_string(plot.title),
+                        gnuplot_string(plot.y_label), double(plot.names.size()) - 0.3);
+  std::string tics;
+  for (size_t i = 0; i < plot.names.size(); ++i)
+    tics += fmt::format("{}{} {}", i == 0 ? "" : ", ", gnuplot_tic(plot.names[i]), i);
+  script += fmt::format("set xtics ({})\n$bars << END\n", tics);
+  for (size_t i = 0; i < plot.names.size(); ++i) {
+    for (const BarSeries& series : plot.series)
+      script += std::isfinite(series.values[i]) ? fmt::format("{} ", series.values[i]) : "NaN ";
+    script += '\n';
+  }
+  script += "END\n";
+  std::vector<std::string> drawn;
+  for (size_t i = 0; i < plot.series.size(); ++i)
+    drawn.push_back(fmt::format("$bars using {} title {} lc rgb '{}'", i + 1, gnuplot_string(plot.series[i].name),
+                                plot_colors()[i % plot_colors().size()]));
+  run_gnuplot("gnuplot", script + fmt::format("plot {}\n", fmt::join(drawn, ", \\\n  ")));
+}
+
 namespace {
 
 constexpr double kMinWeight = 1e-4;  // smallest weight of the color scale
@@ -98,6 +128,8 @@ std::string palette(const HeatmapsPlot& plot) {
     case HeatmapColors::signs:
       return fmt::format("set palette defined (-1 '#0072B2', 0 '#ffffff', 1 '#D55E00')\nset cbrange [-1:1]\n{}",
                          plot.panels.size() > 1 ? "unset colorbox\n" : "");
+    case HeatmapColors::shares:
+      return "set palette defined (0 '#D55E00', 0.5 '#F0E442', 1 '#009E73')\nset cbrange [0:1]\n";
   }
   return "";
 }
@@ -122,13 +154,27 @@ constexpr int kNamePixels = 15, kMaxNames = 80;
 
 bool has_room(const std::vector<std::string>& names) { return !names.empty() && names.size() <= size_t(kMaxNames); }
 
-// Returns the panel size with room for all names of rows and columns, the title and the scale.
+// The pixels that the longest name needs, with room for a short one if there are only numbers.
+int name_pixels(const std::vector<std::string>& names) {
+  constexpr int64_t kLetterPixels = 9, kShort = 5;
+  int64_t most = kShort;
+  if (has_room(names)) {
+    for (const std::string& name : names)  // in UTF-8
+      most = std::max<int64_t>(most, std::ranges::count_if(name, [](char c) { return (uint8_t(c) & 0xC0) != 0x80; }));
+  }
+  return int(most * kLetterPixels);
+}
+
+// Returns the panel size with room for all names of rows and columns, the title and the scale. Row names stand beside
+// the columns, and column names below the rows.
 int panel_pixels(const HeatmapsPlot& plot) {
-  constexpr int kAround = 160;
+  constexpr int kAround = 115;
   int pixels = plot.panel;
   for (const Heatmap& map : plot.panels) {
-    for (const auto* names : {&map.row_names, &map.column_names})
-      if (has_room(*names)) pixels = std::max(pixels, int(names->size()) * kNamePixels + kAround);
+    for (const auto& [names, beside] :
+         {std::pair(&map.column_names, &map.row_names), std::pair(&map.row_names, &map.column_names)})
+      pixels =
+          std::max(pixels, (has_room(*names) ? int(names->size()) * kNamePixels : 0) + kAround + name_pixels(*beside));
   }
   return pixels;
 }

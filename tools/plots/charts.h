@@ -35,6 +35,22 @@ struct LinesPlot {
 // Draws into `output`, .png or .svg. Throws Error if there is no line or gnuplot fails.
 void draw_lines(const LinesPlot& plot, const Path& output);
 
+// Numbers that a chart shows as bars, one for each name of the chart.
+struct BarSeries {
+  std::string name;
+  std::vector<double> values;  // a value that is not finite has no bar
+};
+
+struct BarsPlot {
+  std::string title, y_label;
+  std::vector<std::string> names;  // names of the groups of bars
+  std::vector<BarSeries> series;   // each has a bar in every group
+  int width = 1200, height = 700;  // pixels
+};
+
+// Draws into `output`, .png or .svg. Throws Error if there is no bar or gnuplot fails.
+void draw_bars(const BarsPlot& plot, const Path& output);
+
 // A matrix, which is drawn as one panel.
 struct Heatmap {
   std::string title;
@@ -48,6 +64,7 @@ enum class HeatmapColors : uint8_t {
   weights,    // logarithmic scale from 0.0001 to 1; 0 is white
   threshold,  // black for values from the threshold on, yellow below
   signs,      // -1 blue, 0 white, 1 red; the scale is shown only for a single panel
+  shares,     // 0 orange, 1 green
 };
 
 struct HeatmapsPlot {

@@ -29,7 +29,7 @@ cblas\.h|omp\.h                   : core
 mpi\.h                            : train/parallel/mpi
 CLI/                              : tools
 spdlog/                           : train tools
-nlohmann/                         : core/io data/text data/tokenizer models/config models/hugging_face train tools
+nlohmann/                         : core/io data/chat data/text data/tokenizer models/config models/hugging_face train tools
 sentencepiece                     : data/tokenizer
 zlib\.h|zstd\.h|lzma\.h            : data/text
 unicode/                          : data/text data/tokenizer train/metrics

@@ -5,6 +5,7 @@
 set -euo pipefail
 here=$(dirname "$0")
 gyre=${1:-build/gyre}
+[ $# -gt 0 ] || [ -x "$gyre" ] || gyre=gyre # an installed one
 out=${2:-demo}
 shift $(($# < 2 ? $# : 2))
 started=$SECONDS

@@ -1,13 +1,13 @@
 #include "tools/workload/gpu_forecast.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 #include <map>
 #include <utility>
 
 #include "gyre/autograd/inspect/timeline.h"
 #include "gyre/core/error.h"
+#include "gyre/core/hardware/gpu_peaks.h"
 #include "gyre/train/optim/optimizer.h"
 #include "tools/summary.h"
 #include "tools/workload/device.h"
@@ -19,61 +19,51 @@ namespace {
 
 constexpr double kTera = 1e12;
 
+GpuModel with_peaks(GpuModel model) {
+  const GpuPeaks* const peaks = find_gpu_peaks(model.device);
+  require(peaks != nullptr, "[gpu model] no peaks of ", model.device);
+  model.bf16_peak = peaks->bf16;
+  model.tf32_peak = peaks->tf32;
+  model.fp32_peak = peaks->fp32;
+  return model;
+}
+
 // The peaks, the bandwidths, the memory and the links are those of NVIDIA's data sheets of the SXM modules (dense
 // products; one direction of NVLink). bf16_products and copy_bandwidth are assumed: 70 to 87 % of the peaks.
 const std::vector<GpuModel>& models() {
-  static const std::vector<GpuModel> all{{.name = "h200",
-                                          .device = "H200",
-                                          .bf16_products = 790 * kTera,
-                                          .bf16_peak = 989 * kTera,
-                                          .tf32_peak = 494 * kTera,
-                                          .fp32_peak = 67 * kTera,
-                                          .copy_bandwidth = 4200 * kGiga,
-                                          .peak_bandwidth = 4800 * kGiga,
-                                          .memory = 141 * kGiga,
-                                          .multiprocessors = 132,
-                                          .node_link = 450 * kGiga,
-                                          .network = 50 * kGiga},
-                                         {.name = "h100",
-                                          .device = "H100",
-                                          .bf16_products = 700 * kTera,
-                                          .bf16_peak = 989 * kTera,
-                                          .tf32_peak = 494 * kTera,
-                                          .fp32_peak = 67 * kTera,
-                                          .copy_bandwidth = 2900 * kGiga,
-                                          .peak_bandwidth = 3350 * kGiga,
-                                          .memory = 80 * kGiga,
-                                          .multiprocessors = 132,
-                                          .node_link = 450 * kGiga,
-                                          .network = 50 * kGiga},
-                                         {.name = "a100",
-                                          .device = "A100",
-                                          .bf16_products = 260 * kTera,
-                                          .bf16_peak = 312 * kTera,
-                                          .tf32_peak = 156 * kTera,
-                                          .fp32_peak = 19.5 * kTera,
-                                          .copy_bandwidth = 1750 * kGiga,
-                                          .peak_bandwidth = 2039 * kGiga,
-                                          .memory = 80 * kGiga,
-                                          .multiprocessors = 108,
-                                          .node_link = 300 * kGiga,
-                                          .network = 25 * kGiga,
-                                          .random_numbers = 0.45e12,
-                                          .attention_product = 1.9e-6}};
+  static const std::vector<GpuModel> all{with_peaks({.name = "h200",
+                                                     .device = "H200",
+                                                     .bf16_products = 790 * kTera,
+                                                     .copy_bandwidth = 4200 * kGiga,
+                                                     .peak_bandwidth = 4800 * kGiga,
+                                                     .memory = 141 * kGiga,
+                                                     .multiprocessors = 132,
+                                                     .node_link = 450 * kGiga,
+                                                     .network = 50 * kGiga}),
+                                         with_peaks({.name = "h100",
+                                                     .device = "H100",
+                                                     .bf16_products = 700 * kTera,
+                                                     .copy_bandwidth = 2900 * kGiga,
+                                                     .peak_bandwidth = 3350 * kGiga,
+                                                     .memory = 80 * kGiga,
+                                                     .multiprocessors = 132,
+                                                     .node_link = 450 * kGiga,
+                                                     .network = 50 * kGiga}),
+                                         with_peaks({.name = "a100",
+                                                     .device = "A100",
+                                                     .bf16_products = 260 * kTera,
+                                                     .copy_bandwidth = 1750 * kGiga,
+                                                     .peak_bandwidth = 2039 * kGiga,
+                                                     .memory = 80 * kGiga,
+                                                     .multiprocessors = 108,
+                                                     .node_link = 300 * kGiga,
+                                                     .network = 25 * kGiga,
+                                                     .random_numbers = 0.45e12,
+                                                     .attention_product = 1.9e-6})};
   return all;
 }
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// True if the word is in the text, with no letter or digit next to it: "GH200" is not an H200.
-bool has_word(const std::string& text, const std::string& word) {
-  const auto in_word = [&](size_t at) {
-    return at < text.size() && std::isalnum(static_cast<unsigned char>(text[at]));
-  };
-  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
-    if (!(at > 0 && in_word(at - 1)) && !in_word(at + word.size())) return true;
-  return false;
-}
 
 }  // namespace
 
@@ -192,7 +182,7 @@ const GpuModel* find_gpu_model(const std::string& name) {
 
 const GpuModel* gpu_model_of_device(const std::string& device) {
   const auto found = std::find_if(models().begin(), models().end(),
-                                  [&](const GpuModel& model) { return has_word(device, model.device); });
+                                  [&](const GpuModel& model) { return names_gpu(device, model.device); });
   return found == models().end() ? nullptr : &*found;
 }
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "gyre/train/parallel/parallel_options.h"
+#include "gyre/train/options.h"
 #include "tools/summary.h"
 #include "tools/workload/workload.h"
 

@@ -77,6 +77,12 @@ Json write_tensors(const Path& path, const std::vector<TensorSource>& tensors) {
 
 }  // namespace
 
+const std::string* RunOptions::find(const std::string& name) const {
+  for (const OptionTexts* texts : {&of_data, &of_bits})
+    if (const auto found = texts->find(name); found != texts->end()) return &found->second;
+  return nullptr;
+}
+
 void write_manifest(const Path& directory, const Json& summary, const std::vector<TensorFile>& files) {
   Json state{{"format", kFormat}};
   state.update(summary);
@@ -158,7 +164,19 @@ Json to_json(const TrainState& s) {
       {"ranks", s.ranks},
       {"deterministic", s.deterministic},
       {"kernels", s.kernels},
-      {"options", s.options}};
+      {"options", {{"of_data", s.options.of_data}, {"of_bits", s.options.of_bits}}}};
+}
+
+RunOptions run_options(const Json& j) {
+  RunOptions options;
+  if (j.contains("of_data")) return {.of_data = j.at("of_data"), .of_bits = j.at("of_bits")};
+  // Earlier versions wrote one list, with '=' before the names of the options of the data.
+  for (const auto& [key, value] : j.items()) {
+    const bool is_of_data = key.starts_with('=');
+    const std::string name = is_of_data ? key.substr(1) : key;
+    (is_of_data ? options.of_data : options.of_bits)[name == "shards" ? "micro-batches" : name] = value;
+  }
+  return options;
 }
 
 void read_validation(const Json& j, TrainState& s) {
@@ -193,7 +211,7 @@ TrainState from_json(const Json& j) {
   s.ranks = j.at("ranks");
   s.deterministic = j.at("deterministic");
   s.kernels = j.at("kernels");
-  s.options = j.at("options");
+  s.options = run_options(j.at("options"));
   return s;
 }
 

@@ -53,6 +53,18 @@ struct BestCheckpoint {
   uint64_t updates = 0;  // step-<updates>
 };
 
+// Values of options as text, by name.
+using OptionTexts = std::map<std::string, std::string>;
+
+// The options and properties that influence the result of a run (train/resume.h compares them).
+struct RunOptions {
+  OptionTexts of_data;  // must not change, because the checkpoint's position in the data depends on them
+  OptionTexts of_bits;  // may change, with a warning
+
+  // The value of the option of this name; nullptr if the run has none.
+  const std::string* find(const std::string& name) const;
+};
+
 // The part of the state that is not in tensors. checkpoint_content() sets the optimizer's fields and the version.
 struct TrainState {
   Progress progress;
@@ -71,8 +83,7 @@ struct TrainState {
   // Sums of loss, cross-entropy, correct predictions and all predictions over the updates since the last entry of
   // metrics.jsonl.
   std::array<double, 4> unreported{};
-  // The options that influence the result of the run, by name, as text (train/resume.h compares them).
-  std::map<std::string, std::string> options;
+  RunOptions options;
   uint64_t optimizer_step = 0;
   uint64_t moments_step = 0;  // updates since the moments were zero: less than optimizer_step after --reset-optimizer
   bool has_average = false;

@@ -22,6 +22,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
+#include "gyre/data/tokenizer/tokenizer_config.h"
 #include "gyre/train/checkpoint/checkpoint.h"
 
 namespace gyre {
@@ -458,7 +459,7 @@ void RunDirectory::remove_old_run() const {
       const bool is_own = is_checkpoint_name(path.filename().string());
       if (is_own && (fs::is_symlink(path) || fs::is_directory(path))) fs::remove_all(path);
     }
-    for (const Path& path : {config(), options(), task(), metrics()}) fs::remove(path);
+    for (const Path& path : {config(), options(), task(), metrics(), path_ / kChatTemplateFile}) fs::remove(path);
     for (const Path& path : entries_of(path_)) {
       if (path.filename().string().starts_with("events.out.tfevents.")) fs::remove(path);
     }

@@ -80,12 +80,33 @@ std::string text_of(const std::optional<double>& seconds_left) {
 
 }  // namespace
 
+namespace {
+
+// Three digits: "0.183", "27.8", "1250".
+std::string short_number(double x) { return x < 100 ? fmt::format("{:.3g}", x) : fmt::format("{:.0f}", x); }
+
+}  // namespace
+
+std::string format_flops(double flops_per_second, double share) {
+  return fmt::format("{} TFLOP/s{}", short_number(flops_per_second / 1e12),
+                     share > 0 ? fmt::format(" ({} %)", short_number(100 * share)) : "");
+}
+
+std::string format_machine(const MachineProgress& machine) {
+  constexpr double kGibibyte = 1 << 30;
+  std::string text;
+  if (machine.flops_per_second > 0) text += " : " + format_flops(machine.flops_per_second, machine.share);
+  if (machine.memory > 0) text += fmt::format(" : RAM {} GiB", short_number(double(machine.memory) / kGibibyte));
+  if (machine.gpu > 0) text += fmt::format(" : GPU {} GiB", short_number(double(machine.gpu) / kGibibyte));
+  return text;
+}
+
 std::string format_progress(const TrainProgress& p) {
   return fmt::format(
-      "Ep. {} : Up. {} : {} {}{} : Cost {} : Time {:.2f}s : {:.2f} tokens/s : gNorm {:.4g} : L.r. {:.4g}{}", p.epoch,
+      "Ep. {} : Up. {} : {} {}{} : Cost {} : Time {:.2f}s : {:.2f} tokens/s : gNorm {:.4g} : L.r. {:.4g}{}{}", p.epoch,
       p.updates, with_commas(p.count), p.item, p.count == 1 ? "" : "s",
       p.cost ? fmt::format("{:.4f}", *p.cost) : "none", p.seconds, p.tokens_per_second, p.gradient_norm,
-      p.learning_rate, text_of(p.seconds_left));
+      p.learning_rate, format_machine(p.machine), text_of(p.seconds_left));
 }
 
 std::string with_commas(int64_t number) {

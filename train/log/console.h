@@ -44,6 +44,18 @@ struct LogOptions {
 // Throws an Error if the file cannot be opened.
 void set_up_logging(const LogOptions& options);
 
+// The use of the machine in a progress line. Zeros are unknown, and not shown.
+struct MachineProgress {
+  double flops_per_second = 0;
+  double share = 0;              // of the limit of matrix products
+  uint64_t memory = 0, gpu = 0;  // bytes
+};
+
+// "0.183 TFLOP/s (52 %)"; the share is missing if it is unknown.
+std::string format_flops(double flops_per_second, double share);
+// " : 0.183 TFLOP/s (52 %) : RAM 1.25 GiB : GPU 27.8 GiB"
+std::string format_machine(const MachineProgress& machine);
+
 // Progress of a run, for a line of the log in Marian's format. Sums and rates cover the time since the last report,
 // counts the time since the start.
 struct TrainProgress {
@@ -56,11 +68,12 @@ struct TrainProgress {
   double tokens_per_second = 0;
   double gradient_norm = 0;
   double learning_rate = 0;
+  MachineProgress machine{};
   std::optional<double> seconds_left = std::nullopt;
 };
 
 // "Ep. 1 : Up. 1000 : 79,760 pairs : Cost 2.8100 : Time 198.30s : 10025.85 tokens/s : gNorm 1.2 : L.r. 7.5e-05
-//  : 12m 05s left"
+//  : 0.183 TFLOP/s (52 %) : RAM 1.25 GiB : 12m 05s left"
 std::string format_progress(const TrainProgress& progress);
 
 // "79,760".

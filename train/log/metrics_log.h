@@ -42,16 +42,19 @@ class AppendedFile {
 };
 
 // metrics.jsonl: the machine-readable metrics of a run, one JSON object per line. Every object has an "event":
-//   start   a run begins
-//   resume  a run continues from a checkpoint
+//   start   a run begins: seed, ranks, shards, deterministic; limit_tflops, limit_source: the limit of the matrix
+//           products of all ranks, and where it is from. limit_tflops is absent if it is unknown
+//   resume  a run continues from a checkpoint; the same fields
 //   train   means since the last train event: loss (nats per prediction; absent without predictions), its parts such as
 //           cross-entropy, and with a cross-entropy accuracy; tokens_per_second; learning_rate, gradient_norm;
-//           target_tokens: the sum since the beginning of the run
+//           target_tokens: the sum since the beginning of the run; tflops: 10^12 FLOPs of forward and backward per
+//           second, on all ranks (StepResult::flops), and share: relative to limit_tflops; memory_mb, gpu_memory_mb:
+//           memory of rank 0 at this time in MiB (MemoryUse)
 //   stage   a stage of the run begins: stage (from 1), stages; begin: the number of updates before it; stage_updates,
 //           max_length, batch, batch_unit. A resumed run repeats the entries of stages whose options have changed
 //   valid   loss, perplexity, bleu, ...; validation_seconds: duration of the validation; samples: the source, the
 //           reference and the output of a few samples, if the validation makes text (nmt.cpp, language.cpp)
-//   end     a job ends: reason, tokens_per_second, best
+//   end     a job ends: reason, tokens_per_second, tflops and share over the whole job, best
 // and the fields
 //   time     time of writing: UTC, ISO 8601
 //   updates  number of updates so far

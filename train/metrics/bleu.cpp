@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "gyre/core/error.h"
-#include "gyre/data/text/moses/moses_tokenizer.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/train/metrics/mteval_rules.h"
 #include "gyre/train/metrics/text.h"
@@ -20,13 +19,6 @@
 namespace gyre {
 
 namespace {
-
-constexpr std::array<std::pair<BleuTokenizer, std::string_view>, 4> kNames{{
-    {BleuTokenizer::v13a, "13a"},
-    {BleuTokenizer::intl, "intl"},
-    {BleuTokenizer::character, "char"},
-    {BleuTokenizer::none, "none"},
-}};
 
 std::u32string tokenize_13a(std::u32string text) {
   text = replace_all(std::move(text), U"<skipped>", U"");
@@ -46,20 +38,6 @@ std::u32string tokenize_intl(std::u32string_view text) {
 }
 
 }  // namespace
-
-BleuTokenizer bleu_tokenizer(std::string_view name) {
-  for (const auto& [tokenizer, known] : kNames) {
-    if (name == known) return tokenizer;
-  }
-  throw Error("[bleu] expected the tokenizer 13a, intl, char or none, got ", name);
-}
-
-std::string_view name(BleuTokenizer tokenizer) {
-  for (const auto& [known, text] : kNames) {
-    if (tokenizer == known) return text;
-  }
-  throw Error("[bleu] unknown tokenizer number ", int(tokenizer));
-}
 
 std::vector<std::u32string> bleu_tokens(std::string_view line, BleuTokenizer tokenizer, bool lower) {
   std::u32string text = code_points(line);
@@ -217,7 +195,7 @@ std::string bleu_signature(size_t references, const BleuOptions& options) {
   if (options.smoothing == BleuSmoothing::floor || options.smoothing == BleuSmoothing::add_k)
     smoothing += fmt::format("[{:.2f}]", smoothing_value(options));
   return fmt::format("nrefs:{}|case:{}|eff:no|tok:{}|smooth:{}|impl:gyre", references,
-                     options.lowercase ? "lc" : "mixed", name(options.tokenizer), smoothing);
+                     options.lowercase ? "lc" : "mixed", enum_name(options.tokenizer), smoothing);
 }
 
 BleuScore corpus_bleu(const Lines& hypotheses, const std::vector<Lines>& references, const BleuOptions& options) {
@@ -325,8 +303,8 @@ std::string moses_bleu_signature(size_t references, const MosesBleuOptions& opti
   std::string split;
   if (options.split_compounds) split = options.tokenized ? "|quotes:asis|split:atat" : "|quotes:ascii|split:atat";
   return fmt::format("nrefs:{}|case:{}|eff:no|tok:{}{}|smooth:none|impl:gyre", references,
-                     options.lowercase ? "lc-ascii" : "mixed", options.tokenized ? "asis" : "moses-" + options.language,
-                     split);
+                     options.lowercase ? "lc-ascii" : "mixed",
+                     options.tokenized ? "asis" : concat("moses-", enum_name(options.language)), split);
 }
 
 BleuScore corpus_moses_bleu(const Lines& hypotheses, const std::vector<Lines>& references,

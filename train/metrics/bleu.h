@@ -15,21 +15,25 @@
 #include <vector>
 
 #include "gyre/core/enum_names.h"
+#include "gyre/data/text/moses/moses_tokenizer.h"
 #include "gyre/train/metrics/text.h"
 
 namespace gyre {
 
 // The tokenizers of BLEU, equal to those of sacreBLEU. Scores are only comparable if they use the same tokenizer.
-enum class BleuTokenizer {
+enum class BleuTokenizer : uint8_t {
   v13a,       // mteval-v13a: ASCII punctuation and symbols; the usual choice in papers
   intl,       // mteval-v14 international: Unicode punctuation and symbols
   character,  // every code point
   none,       // white space only, for tokenized text
 };
 
-// Parses "13a", "intl", "char" or "none", as in sacreBLEU's --tokenize. Throws for any other name.
-BleuTokenizer bleu_tokenizer(std::string_view name);
-std::string_view name(BleuTokenizer tokenizer);
+template <>
+inline constexpr std::pair<BleuTokenizer, std::string_view> kEnumNames<BleuTokenizer>[] = {
+    {BleuTokenizer::v13a, "13a"},
+    {BleuTokenizer::intl, "intl"},
+    {BleuTokenizer::character, "char"},
+    {BleuTokenizer::none, "none"}};
 
 // Strips white space on the right, lowercases on request (before tokenization, as in sacreBLEU), and tokenizes.
 std::vector<std::u32string> bleu_tokens(std::string_view line, BleuTokenizer tokenizer, bool lowercase);
@@ -92,9 +96,9 @@ struct MosesBleuOptions {
   // tokenized yet has its Unicode quotes turned into ASCII quotes before, because the training data of that system has
   // no others. The script does so to the references only, here it is done to both sides.
   bool split_compounds = false;
-  bool tokenized = false;       // the lines are tokens already, divided by white space
-  std::string language = "de";  // language of the Moses tokenizer
-  bool lowercase = false;       // ASCII letters only, as multi-bleu.perl -lc does
+  bool tokenized = false;  // the lines are tokens already, divided by white space
+  MosesLanguage language = MosesLanguage::german;
+  bool lowercase = false;  // ASCII letters only, as multi-bleu.perl -lc does
 };
 
 // references[k][i] is the k-th reference of hypotheses[i]. Throws an Error with both line counts if they differ, and,

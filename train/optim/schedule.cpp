@@ -4,15 +4,25 @@
 #include <cmath>
 #include <iterator>
 #include <numbers>
+#include <tuple>
 
 #include "gyre/core/number_text.h"
 #include "gyre/core/option_checks.h"
 
 namespace gyre {
-
 namespace {
 
-// Each takes the number n of finished updates and the number W of updates of the warm-up, n >= W.
+using Words = OptionValue::Words;
+
+// The rate at a share of the way from the minimum (0) to the peak (1).
+double rate_at(const ScheduleOptions& o, double share) {
+  return o.minimum_rate + (o.learning_rate - o.minimum_rate) * share;
+}
+
+// Half a period of a cosine, from 1 at t = 0 to 0 at t = 1.
+double half_cosine(double t) { return (1 + std::cos(std::numbers::pi * t)) / 2; }
+
+// Each schedule takes the number n of finished updates and the number W of updates of the warm-up, n >= W.
 
 // The peak rate after the warm-up.
 double constant(const ScheduleOptions& o, double /*n*/, double /*warmup*/) { return o.learning_rate; }
@@ -66,6 +76,12 @@ double wsd(const ScheduleOptions& o, double n, double /*warmup*/) {
   return o.minimum_rate;
 }
 
+uint64_t share_of(uint64_t updates, double percent) { return uint64_t(std::llround(percent / 100 * double(updates))); }
+
+std::string updates_or_share_text(uint64_t updates, double percent) {
+  return percent > 0 ? toml_value(percent) + "%" : toml_value(updates);
+}
+
 constexpr struct {
   const char* name;
   Schedule schedule;
@@ -92,8 +108,92 @@ const Schedule& find_schedule(const std::string& name) {
       ->schedule;
 }
 
-static uint64_t share_of(uint64_t updates, double percent) {
-  return uint64_t(std::llround(percent / 100 * double(updates)));
+std::pair<uint64_t, double> parse_updates_or_share(const std::string& text) {
+  const bool is_share = text.ends_with('%');
+  if (is_share) return {0, parsed<double>(text.substr(0, text.size() - 1))};
+  return {parsed<uint64_t>(text), 0};
+}
+
+std::string updates_or_share_toml(uint64_t updates, double percent) {
+  const std::string text = updates_or_share_text(updates, percent);
+  return percent > 0 ? toml_string(text) : text;
+}
+
+std::pair<std::optional<uint64_t>, double> parse_cooldown(const std::string& text) {
+  const auto [updates, percent] = parse_updates_or_share(text);
+  if (percent != 0) return {std::nullopt, percent};
+  return {updates, 0};
+}
+
+std::string cooldown_toml(std::optional<uint64_t> updates, double percent) {
+  return updates_or_share_toml(updates.value_or(0), updates ? 0 : percent);
+}
+
+void ScheduleOptions::declare(OptionList& list) {
+  list.group("Learning rate");
+  list.add(OnResume::other_bits, "--learn-rate,-l,--lr", &learning_rate, "RATE", "peak learning rate",
+           {.bounds = positive(), .also_called = {"learning-rate", "base-lr", "peak-lr", "max-lr"}});
+  list.add(
+      OnResume::other_bits, "--lr-schedule,--lr-scheduler", one_of(&kind, schedule_names()),
+      "learning rate schedule after the warm-up; linear, cosine, polynomial and wsd (warm-up, stable, decay) end "
+      "at --total-updates",
+      OptionDetails{.also_called = {"lr-scheduler-type", "lr-decay-style", "decay-type", "decay-lr", "lr-decay-type"},
+                    .values_called = {{"inverse-sqrt", {"lr-decay-inv-sqrt"}}}});
+  list.add(
+      OnResume::other_bits, "--lr-warmup,--warmup-updates",
+      {1, 1, [this](const Words& words) { std::tie(warmup, warmup_percent) = parse_updates_or_share(words.back()); },
+       [this] { return updates_or_share_toml(warmup, warmup_percent); },
+       [this] { return updates_or_share_text(warmup, warmup_percent); }},
+      "UPDATES",
+      "linear warm-up to the peak learning rate; 10%: share of all updates, the default with a pretrained model",
+      {.also_called = {"warmup-steps", "warmup-iters", "lr-warmup-iters", "lr-warmup-steps", "lr-warmup-samples",
+                       "num-warmup-steps", "warmup"},
+       .values_called = {{"10%", {"warmup-ratio", "lr-warmup-fraction", "warmup-fraction"}}}});
+  list.add(OnResume::other_bits, "--lr-warmup-start-rate,--warmup-init-lr", &warmup_initial, "RATE",
+           "initial learning rate of the warm-up",
+           {.bounds = finite_at_least(0), .unused = [this] { return warms_up() ? "" : "--lr-warmup is 0"; }});
+  list.add(
+      OnResume::other_bits, "--lr-minimum,--stop-min-lr,--min-lr,--end-learning-rate", &minimum_rate, "RATE",
+      "minimum learning rate, at which cosine, polynomial and wsd end",
+      {.elsewhere = {
+           {{"min-lr", "stop-min-lr"}, "fairseq", "training stops at this rate", "it is the minimum learning rate"}}});
+  list.add(OnResume::other_bits, "--total-updates,--total-num-update", &total_updates, "UPDATES",
+           "update at which --lr-schedule ends; 0: the end of the run (--after)",
+           {.unused = [this] { return needs_total_updates() ? "" : concat("--lr-schedule ", kind, " does not end"); },
+            .also_called = {"lr-decay-iters", "lr-decay-steps"}});
+  list.add(OnResume::other_bits, "--lr-power,--power", &power, "NUMBER",
+           "exponent of --lr-schedule polynomial; 1: linear",
+           {.bounds = positive(),
+            .unused = [this] { return find_schedule(kind).has_power ? "" : "--lr-schedule is not polynomial"; }});
+  const auto without_cooldown = [this] { return find_schedule(kind).has_cooldown ? "" : "--lr-schedule is not wsd"; };
+  list.add(OnResume::other_bits, "--lr-cooldown",
+           {1, 1, [this](const Words& words) { std::tie(cooldown, cooldown_percent) = parse_cooldown(words.back()); },
+            [this] { return cooldown_toml(cooldown, cooldown_percent); }, [this] { return cooldown_text(*this); }},
+           "UPDATES", "updates of the decay at the end of --lr-schedule wsd; 20%: share of all updates",
+           {.unused = without_cooldown,
+            .values_called = {{"10%", {"lr-scheduler.decay-ratio", "decay-ratio", "wsd-decay-ratio"}}}});
+  // The text of --lr-cooldown has the form, so that a change of it is reported there.
+  list.add(OnResume::same_bits, "--lr-cooldown-form", &cooldown_form, "shape of the decay during the cooldown",
+           {.unused = without_cooldown});
+}
+
+bool ScheduleOptions::needs_total_updates() const {
+  return find_schedule(kind).needs_total_updates || warmup_percent > 0;
+}
+
+void ScheduleOptions::validate() const {
+  OptionList::of(*this).check();
+  expect(!warms_up() || warmup_initial <= std::max(learning_rate, kDefaultWarmupInitial), "--lr-warmup-start-rate",
+         concat("a number up to --learn-rate ", learning_rate, ", to which the warm-up rises"), warmup_initial);
+  expect(minimum_rate >= 0 && minimum_rate <= learning_rate, "--lr-minimum",
+         concat("a number from 0 to --learn-rate ", learning_rate), minimum_rate);
+  expect(warmup_percent >= 0 && warmup_percent < 100, "--lr-warmup", "a percentage of at least 0% and below 100%",
+         concat(warmup_percent, "%"));
+  expect(cooldown_percent >= 0 && cooldown_percent <= 100, "--lr-cooldown", "a percentage from 0% to 100%",
+         concat(cooldown_percent, "%"));
+  expect(!needs_total_updates() || total_updates == 0 || warmup_percent > 0 || total_updates > warmup,
+         "--total-updates", concat("more than the ", warmup, " updates of --lr-warmup with --lr-schedule ", kind),
+         total_updates);
 }
 
 ScheduleOptions resolve_schedule(ScheduleOptions o, uint64_t run_updates) {
@@ -124,12 +224,6 @@ std::string long_warmup_warning(const ScheduleOptions& o, uint64_t updates) {
                 "; --lr-warmup 10% makes the warm-up a tenth of the run");
 }
 
-double rate_at(const ScheduleOptions& o, double share) {
-  return o.minimum_rate + (o.learning_rate - o.minimum_rate) * share;
-}
-
-double half_cosine(double t) { return (1 + std::cos(std::numbers::pi * t)) / 2; }
-
 uint64_t cooldown_updates(const ScheduleOptions& o) {
   return o.cooldown ? *o.cooldown : share_of(o.total_updates, o.cooldown_percent);
 }
@@ -146,14 +240,6 @@ double learning_rate(const ScheduleOptions& options, uint64_t n) {
     return initial + done * ((options.learning_rate - initial) / warmup);
   }
   return std::max(find_schedule(options.kind).rate(options, done, warmup), options.minimum_rate);
-}
-
-double learning_rate(const OptimizerOptions& options, uint64_t n) {
-  const auto& stages = options.rate_stages;
-  const auto next = std::find_if(stages.begin(), stages.end(), [&](const RateStage& stage) { return stage.begin > n; });
-  if (next == stages.begin()) return learning_rate(options.schedule, n);
-  const RateStage& stage = *std::prev(next);
-  return learning_rate(stage.schedule, n - stage.origin);
 }
 
 }  // namespace gyre

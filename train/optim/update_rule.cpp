@@ -20,7 +20,7 @@ constexpr NewtonSchulzCoefficients kCoefficients{3.4445, -4.7750, 2.0315};
 Tensor operand(Kernels& kernels, const Tensor& t, DType type) {
   if (t.dtype() == type) return t;
   Tensor rounded = Tensor::empty(t.shape(), type, t.device());
-  kernels.round_to_bf16(rounded, t);
+  kernels.convert(rounded, t);
   return rounded;
 }
 

@@ -179,7 +179,8 @@ bool belongs_to_model(const std::string& name) {
 
 // Whether a run of an imported model has an entry of this name.
 bool belongs_to_run(const std::string& name) {
-  return name == "config.json" || name == "checkpoints" || name == kGenerationConfigFile || name.starts_with("vocab.");
+  return name == "config.json" || name == "checkpoints" || name == kGenerationConfigFile || name == kChatTemplateFile ||
+         name.starts_with("vocab.");
 }
 
 std::unique_ptr<EncoderOnly> make_model(const EncoderOnlyConfig& c) { return std::make_unique<EncoderOnly>(c); }
@@ -259,7 +260,7 @@ std::string write_model(const Path& directory, const Model& model, const Vocabul
       if (!names_bos(*vocabulary)) generation.erase("bos_token_id");
       write_file(into / kGenerationConfigFile, generation.dump(2) + "\n");
     }
-    if (has_tokenizer) write_hugging_face_vocabulary(into, *vocabulary, longest);
+    if (has_tokenizer) write_hugging_face_vocabulary(into, *vocabulary, longest, options.chat_template);
     write_safetensors(into / kModelFile, tensors);
     write_file(into / "config.json", json_text(json, 2) + "\n");
     if (options.complete) options.complete(into);

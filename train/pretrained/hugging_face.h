@@ -47,7 +47,8 @@ struct ExportOptions {
   bool overwrite = false;  // replace a model in the directory; files that are not of a model stay
   // The longest text of the training, which a causal model without a table of positions is said to support; 0: unknown.
   int trained_length = 0;
-  std::vector<std::string> classes = {};                     // names of a classifier's classes; empty: LABEL_0, ..
+  std::vector<std::string> classes = {};  // names of a classifier's classes; empty: LABEL_0, ..
+  std::string chat_template = {};         // of the run, instead of that in the settings of the vocabulary; empty: none
   std::function<void(const Path& directory)> complete = {};  // writes further files beside those of the model
 };
 

@@ -139,8 +139,8 @@ Path find_vocabulary(const Path& run) {
 std::optional<std::string> trained_option(const Path& model, const std::string& which, const std::string& name) {
   const std::optional<TrainState> state = find_run_state(model, which);
   if (!state) return std::nullopt;
-  const auto found = state->options.find("=" + name);
-  return found == state->options.end() ? std::nullopt : std::optional<std::string>(found->second);
+  const std::string* found = state->options.find(name);
+  return found == nullptr ? std::nullopt : std::optional(*found);
 }
 
 int trained_length(const Path& model, const std::string& which) {
@@ -150,10 +150,8 @@ int trained_length(const Path& model, const std::string& which) {
 
 void require_run_vocabulary(const Path& run, const Vocabulary& vocabulary, const std::string& name) {
   std::optional<std::string> expected;
-  if (const auto state = newest_train_state(run)) {
-    const auto recorded = state->options.find("=vocabulary");
-    if (recorded != state->options.end()) expected = recorded->second;
-  }
+  if (const auto state = newest_train_state(run))
+    if (const std::string* recorded = state->options.find("vocabulary")) expected = *recorded;
   std::string fitting;  // a copy in the run that has the expected fingerprint, for the message
   if (const auto own = own_vocabulary(run)) {
     const std::string print = hexadecimal(load_vocabulary(*own)->fingerprint());

@@ -7,16 +7,17 @@
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/number_text.h"
+#include "gyre/core/random.h"
 #include "gyre/data/tokenizer/hugging_face_vocabulary.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/models/hugging_face/config.h"
 #include "gyre/models/modules/linear_attention.h"
 #include "gyre/models/sequence_classifier.h"
 #include "gyre/train/checkpoint/model_file.h"
+#include "gyre/train/log/console.h"
 #include "gyre/train/pretrained/hugging_face.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "gyre/train/tasks/initial_weights.h"
-#include "gyre/train/tasks/inputs.h"
 
 namespace gyre {
 
@@ -149,6 +150,77 @@ const SequenceClassifier& start_classifier(TaskParts& parts, const FineTuningOpt
   initial.pretrained.reset();  // frees its memory
   parts.model = std::move(model);
   return network;
+}
+
+LabeledData::LabeledData(LabeledItems items, const FineTuningOptions& options, const EncoderOnlyConfig& encoder,
+                         LossFunction<LabeledInput> loss, int micro_batches)
+    : file_(options.data.train_sets.at(0).string()),
+      items_(std::move(items)),
+      encoder_(encoder),
+      seed_(mix(options.seed, hash_name("swapped texts"))),
+      batches_({file_, size(), 1, [this](size_t item, int) { return length(item); }}, options.batch, options.seed,
+               micro_batches),
+      loss_(std::move(loss)) {}
+
+std::string LabeledData::describe() const {
+  uint64_t ids = 0;
+  for (size_t item = 0; item < size(); ++item) ids += length(item);
+  return concat(counted(size(), items_.name), ", ", counted(ids, "token"));
+}
+
+uint64_t LabeledData::length(size_t item) const {
+  uint64_t ids = 0;
+  for (size_t row = 0; row < items_.rows_per_item; ++row)
+    ids += uint64_t(items_.rows.length(item * items_.rows_per_item + row));
+  return ids;
+}
+
+bool LabeledData::swaps(uint32_t item) const {
+  return items_.swap > 0 && random_uniform(seed_, mix(batches_.epoch(), item), 0) < items_.swap;
+}
+
+LabeledInput LabeledData::input(std::span<const uint32_t> items) const {
+  const uint32_t per_item = items_.rows_per_item;
+  std::vector<uint32_t> rows;
+  for (const uint32_t item : items)
+    for (uint32_t row = 0; row < per_item; ++row) rows.push_back(item * per_item + row);
+  return labeled_input(items_.rows.batch(rows, [&](uint32_t row) { return swaps(row / per_item); }), encoder_);
+}
+
+RankBatch LabeledData::batch(size_t i, MicroBatchRange own) const {
+  const std::span<const uint32_t> indices = batches_.plan().batch(i);
+  RankBatch batch;
+  batch.sentences = indices.size();
+  batch.predictions = items_.predictions_per_item * indices.size();
+  for (const uint32_t item : indices) batch.target_tokens += length(item);
+  const std::vector<std::vector<uint32_t>> micro_batches = batches_.micro_batches(indices);
+  for (int m = own.begin; m < own.end; ++m) {
+    const std::vector<uint32_t>& items = micro_batches[size_t(m)];
+    batch.micro_batches.push_back(make_micro_batch(loss_, input(items), items_.predictions_per_item * items.size()));
+  }
+  return batch;
+}
+
+LabeledValidation::LabeledValidation(LabeledIds rows, const SequenceClassifier& model, const JobContext& context,
+                                     const ValidationOptions& options, std::string loss_name, Score score)
+    : rows_(std::move(rows)),
+      model_(model),
+      context_(context),
+      options_(options),
+      loss_name_(std::move(loss_name)),
+      score_(std::move(score)) {}
+
+ValidationBasis LabeledValidation::basis() const { return {{"valid-sets", hexadecimal(rows_.checksum())}}; }
+
+ValidationResult LabeledValidation::run() {
+  const Stopwatch watch;
+  const Predictions predictions =
+      predict(model_, rows_, options_.mini_batch, context_.precision, context_.kernels, context_.ranks);
+  ValidationResult result;
+  for (const std::string& metric : options_.metrics) result.metrics[metric] = score_(metric, predictions, rows_);
+  result.loss = result.metrics[loss_name_] = score_(loss_name_, predictions, rows_);
+  result.seconds = watch.seconds();
+  return result;
 }
 
 }  // namespace gyre

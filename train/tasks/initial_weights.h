@@ -5,7 +5,6 @@
 #include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/train/job.h"
-#include "gyre/train/job_context.h"
 #include "gyre/train/options.h"
 
 namespace gyre {

@@ -8,35 +8,10 @@ namespace {
 struct SumsCase {
   std::string variant;
   Ints lengths;
-  int heads = 1;
-  int64_t features = 1, width = 1;
-  ScanDirection direction = ScanDirection::before;
+  int heads;
+  int64_t features, width;  // without values if the width is 0
+  ScanDirection direction;
 };
-
-OpCase sums_case(const SumsCase& c) {
-  const Segments segments = Segments::from_lengths(c.lengths);
-  const int64_t n = segments.tokens(), features = c.heads * c.features;
-  return make_case(
-      "linear_attention_scan/" + c.variant, {{"q", {n, features}}, {"k", {n, features}}, {"v", {n, c.heads * c.width}}},
-      [=](Tape&, const Vars& in) { return linear_attention_scan(in[0], in[1], in[2], segments, c.heads, c.direction); },
-      [=](const Values& in) {
-        return reference::linear_attention_scan(in[0], in[1], in[2], segments, c.heads, c.direction);
-      });
-}
-
-// linear_attention_scan() without values: the reference uses ones.
-OpCase denominators_case(const std::string& variant, const Ints& lengths, int heads, int64_t features,
-                         ScanDirection direction) {
-  const Segments segments = Segments::from_lengths(lengths);
-  const Shape shape{segments.tokens(), heads * features};
-  return make_case(
-      "linear_attention_scan/" + variant, {{"q", shape}, {"k", shape}},
-      [=](Tape&, const Vars& in) { return linear_attention_scan(in[0], in[1], {}, segments, heads, direction); },
-      [=](const Values& in) {
-        const Value ones = in[0].graph->input(reference::Matrix(in[0].rows(), heads, 1));
-        return reference::linear_attention_scan(in[0], in[1], ones, segments, heads, direction);
-      });
-}
 
 void add_sums(std::vector<OpCase>& rows) {
   using enum ScanDirection;
@@ -52,44 +27,40 @@ void add_sums(std::vector<OpCase>& rows) {
                                                  {"one-feature", {3, 66}, 3, 1, 5, before},
                                                  {"one-feature-after", {3, 66}, 3, 1, 5, after},
                                                  {"one-of-width", {3, 66}, 3, 5, 1, after},
-                                                 {"one-number", {4}, 2, 1, 1, all}}) {
-    rows.push_back(sums_case(c));
+                                                 {"one-number", {4}, 2, 1, 1, all},
+                                                 {"denominators", {1, 67, 0, 4}, 2, 7, 0, before},
+                                                 {"denominators-after", {65}, 3, 16, 0, after},
+                                                 {"denominators-all", {5, 66}, 2, 33, 0, all}}) {
+    const Segments segments = Segments::from_lengths(c.lengths);
+    const Shape shape{segments.tokens(), c.heads * c.features};
+    std::vector<Input> inputs{{"q", shape}, {"k", shape}};
+    if (c.width > 0) inputs.push_back({"v", {segments.tokens(), c.heads * c.width}});
+    add_case(rows, "linear_attention_scan/" + c.variant, inputs, [=](const Vars& in) {
+      return linear_attention_scan(in[0], in[1], c.width > 0 ? in[2] : Var(), segments, c.heads, c.direction);
+    });
   }
-  rows.push_back(denominators_case("denominators", {1, 67, 0, 4}, 2, 7, before));
-  rows.push_back(denominators_case("denominators-after", {65}, 3, 16, after));
-  rows.push_back(denominators_case("denominators-all", {5, 66}, 2, 33, all));
 }
 
 OpCase favor_case(const std::string& variant, int64_t n, int heads, int64_t width, int64_t features, FavorSide side) {
   return make_case(
       "favor_features/" + variant, {{"x", {n, heads * width}, 0.7}, parameter("w", {features, width})},
-      [=](Tape&, const Vars& in) { return favor_features(head_matmul(in[0], in[1], heads), in[0], heads, side); },
-      [=](const Values& in) {
-        return reference::favor_features(reference::head_matmul(in[0], in[1], heads), in[0], heads,
-                                         side == FavorSide::queries);
-      });
+      [=](const Vars& in) { return favor_features(head_matmul(in[0], in[1], heads), in[0], heads, side); });
 }
 
 }  // namespace
 
 void add_linear_attention(std::vector<OpCase>& rows) {
   add_sums(rows);
-  rows.push_back(make_case(
-      "head_divide", {{"a", {67, 3 * 19}}, parameter("b", {67, 3}, 0.1, 2)},
-      [](Tape&, const Vars& in) { return head_divide(in[0], in[1], 0.25); },
-      [](const Values& in) { return reference::head_divide(in[0], in[1], 0.25); }));
+  add_case(rows, "head_divide", {{"a", {67, 3 * 19}}, parameter("b", {67, 3}, 0.1, 2)},
+           [](const Vars& in) { return head_divide(in[0], in[1], 0.25); });
   for (const auto& [variant, shape, heads] :
        {std::tuple("odd-sizes", Shape{65, 3 * 17}, 3), std::tuple("one-feature", Shape{3, 2}, 2),
         std::tuple("no-rows", Shape{0, 8}, 2)}) {
-    rows.push_back(make_case(
-        concat("head_softmax/", variant), {{"x", shape, 2}},
-        [heads = heads](Tape&, const Vars& in) { return head_softmax(in[0], heads); },
-        [heads = heads](const Values& in) { return reference::head_softmax(in[0], heads); }));
+    add_case(rows, concat("head_softmax/", variant), {{"x", shape, 2}},
+             [heads = heads](const Vars& in) { return head_softmax(in[0], heads); });
   }
-  rows.push_back(make_case(
-      "head_matmul", {{"x", {7, 2 * 17}}, parameter("w", {11, 17})},
-      [](Tape&, const Vars& in) { return head_matmul(in[0], in[1], 2); },
-      [](const Values& in) { return reference::head_matmul(in[0], in[1], 2); }));
+  add_case(rows, "head_matmul", {{"x", {7, 2 * 17}}, parameter("w", {11, 17})},
+           [](const Vars& in) { return head_matmul(in[0], in[1], 2); });
   rows.push_back(favor_case("queries", 9, 2, 8, 13, FavorSide::queries));
   rows.push_back(favor_case("keys", 9, 2, 8, 13, FavorSide::keys));
   rows.push_back(favor_case("wide", 3, 1, 33, 70, FavorSide::keys));

@@ -29,10 +29,8 @@ void add_cross_entropy(std::vector<OpCase>& rows) {
                                                  {"one-class", 3, 1, {0.1}},
                                                  {"confident", 5, 17, {0.2}, false, 20},
                                                  {"z-loss", 7, 19, {0.1, 0.02}, true, 3}}) {
-    rows.push_back(make_case(
-        "cross_entropy/" + c.variant, {{"logits", {c.rows, c.classes}, c.deviation}},
-        [=](Tape&, const Vars& in) { return cross_entropy(in[0], ids_tensor(loss_targets(c)), c.options).loss; },
-        [=](const Values& in) { return reference::cross_entropy(in[0], loss_targets(c), c.options); }));
+    add_case(rows, "cross_entropy/" + c.variant, {{"logits", {c.rows, c.classes}, c.deviation}},
+             [=](const Vars& in) { return cross_entropy(in[0], ids_tensor(loss_targets(c)), c.options).loss; });
   }
   // 2100 rows need several chunks. 1003 classes are several packs per thread, and no multiple of a pack.
   for (const LossCase& c : std::vector<LossCase>{{"plain", 7, 5, {}},
@@ -40,33 +38,15 @@ void add_cross_entropy(std::vector<OpCase>& rows) {
                                                  {"ignored", 2100, 5, {0.1}, true},
                                                  {"wide", 3, 1003, {0.1}},
                                                  {"z-loss", 9, 131, {0, 0.05}, true, 2}}) {
-    rows.push_back(make_case(
-        "linear_cross_entropy/" + c.variant, {{"x", {c.rows, 3}}, parameter("w", {c.classes, 3})},
-        [=](Tape&, const Vars& in) {
-          return linear_cross_entropy(in[0], in[1], {}, ids_tensor(loss_targets(c)), c.options).loss;
-        },
-        [=](const Values& in) {
-          return reference::cross_entropy(reference::linear(in[0], in[1]), loss_targets(c), c.options);
-        }));
-    rows.push_back(make_case(
-        "linear_cross_entropy/" + c.variant + "-bias",
-        {{"x", {c.rows, 3}}, parameter("w", {c.classes, 3}), parameter("bias", {c.classes})},
-        [=](Tape&, const Vars& in) {
-          return linear_cross_entropy(in[0], in[1], in[2], ids_tensor(loss_targets(c)), c.options).loss;
-        },
-        [=](const Values& in) {
-          return reference::cross_entropy(reference::linear(in[0], in[1], in[2]), loss_targets(c), c.options);
-        }));
+    add_case(rows, "linear_cross_entropy/" + c.variant, {{"x", {c.rows, 3}}, parameter("w", {c.classes, 3})},
+             [=](const Vars& in) {
+               return linear_cross_entropy(in[0], in[1], {}, ids_tensor(loss_targets(c)), c.options).loss;
+             });
+    add_case(rows, "linear_cross_entropy/" + c.variant + "-bias",
+             {{"x", {c.rows, 3}}, parameter("w", {c.classes, 3}), parameter("bias", {c.classes})}, [=](const Vars& in) {
+               return linear_cross_entropy(in[0], in[1], in[2], ids_tensor(loss_targets(c)), c.options).loss;
+             });
   }
-}
-
-// The logits of the first or of the second pass, from rows (2n, 3) of both.
-Value logits_of_pass(int pass, const Values& in) {
-  const int64_t n = in[0].rows() / 2, width = in[0].cols();
-  std::vector<int64_t> index;
-  for (int64_t i = 0; i < n * width; ++i) index.push_back(pass * n * width + i);
-  const Value x = reference::gather(in[0], n, width, std::move(index));
-  return in.size() > 2 ? reference::linear(x, in[1], in[2]) : reference::linear(x, in[1]);
 }
 
 // 1100 pairs of rows need several chunks. The larger alpha and the logits are, the more the rounding of bf16 logits
@@ -86,16 +66,10 @@ void add_r_drop(std::vector<OpCase>& rows) {
     for (const bool has_bias : {false, true}) {
       std::vector<Input> inputs{{"x", {2 * c.rows, 3}}, parameter("w", {c.classes, 3}, 0.5)};
       if (has_bias) inputs.push_back(parameter("bias", {c.classes}, 0.25));
-      rows.push_back(make_case(
-          concat("linear_r_drop/", c.variant, has_bias ? "-bias" : ""), inputs,
-          [=](Tape&, const Vars& in) {
-            const Var bias = has_bias ? in[2] : Var();
-            return linear_r_drop(in[0], in[1], bias, ids_tensor(loss_targets(c)), c.options.smoothing, c.alpha).loss;
-          },
-          [=](const Values& in) {
-            return reference::r_drop(logits_of_pass(0, in), logits_of_pass(1, in), loss_targets(c), c.options.smoothing,
-                                     c.alpha);
-          }));
+      add_case(rows, concat("linear_r_drop/", c.variant, has_bias ? "-bias" : ""), inputs, [=](const Vars& in) {
+        const Var bias = has_bias ? in[2] : Var();
+        return linear_r_drop(in[0], in[1], bias, ids_tensor(loss_targets(c)), c.options.smoothing, c.alpha).loss;
+      });
     }
   }
 }
@@ -105,49 +79,21 @@ void add_squared_error(std::vector<OpCase>& rows) {
        {std::pair("one-row", Shape{1, 1}), std::pair("no-rows", Shape{0, 1}), std::pair("vector", Shape{65}),
         std::pair("odd-size", Shape{37, 1}), std::pair("many-rows", Shape{2100, 1})}) {
     const Tensor targets = normal_tensor({shape[0]}, DType::f32, hash_name(variant), 0);
-    rows.push_back(make_case(
-        concat("squared_error/", variant), {{"predictions", shape}},
-        [=](Tape&, const Vars& in) { return squared_error(in[0], targets).loss; },
-        [=](const Values& in) { return reference::squared_error(in[0], targets.to_vector<float>()); }));
+    add_case(rows, concat("squared_error/", variant), {{"predictions", shape}},
+             [=](const Vars& in) { return squared_error(in[0], targets).loss; });
   }
   const Tensor targets = normal_tensor({9}, DType::f32, 9, 0);
-  rows.push_back(make_case(
-      "squared_error/of-a-product", {{"x", {9, 5}}, parameter("w", {1, 5}), parameter("bias", {1})},
-      [=](Tape&, const Vars& in) { return squared_error(linear(in[0], in[1], in[2]), targets).loss; },
-      [=](const Values& in) {
-        return reference::squared_error(reference::linear(in[0], in[1], in[2]), targets.to_vector<float>());
-      }));
+  add_case(rows, "squared_error/of-a-product", {{"x", {9, 5}}, parameter("w", {1, 5}), parameter("bias", {1})},
+           [=](const Vars& in) { return squared_error(linear(in[0], in[1], in[2]), targets).loss; });
 }
 
 void add_binary_cross_entropy(std::vector<OpCase>& rows) {
   for (const auto& [variant, n, deviation] :
        {std::tuple("one-row", 1, 1.0), std::tuple("odd-size", 37, 1.0), std::tuple("confident", 9, 20.0)}) {
     const Ints labels = random_ids(n, 2);
-    rows.push_back(make_case(
-        concat("binary_cross_entropy/", variant), {{"logits", {n, 1}, deviation}},
-        [=](Tape&, const Vars& in) { return binary_cross_entropy(in[0], ids_tensor(labels)).loss; },
-        [=](const Values& in) {
-          reference::Matrix second(2, 1);
-          second(1, 0) = 1;
-          const Value both = reference::product(in[0], in[0].graph->input(std::move(second)));
-          return reference::cross_entropy(both, labels, {});
-        }));
+    add_case(rows, concat("binary_cross_entropy/", variant), {{"logits", {n, 1}, deviation}},
+             [=](const Vars& in) { return binary_cross_entropy(in[0], ids_tensor(labels)).loss; });
   }
-}
-
-// Row 2i + second of the scores of each pair i.
-Value of_pairs(const Value& scores, int second) {
-  std::vector<int64_t> index;
-  for (int64_t i = 0; i < scores.value().size() / 2; ++i) index.push_back(2 * i + second);
-  const auto n = int64_t(index.size());
-  return reference::gather(scores, n, 1, std::move(index));
-}
-
-Value reference_margin_loss(const Value& scores, double margin) {
-  const Value a = of_pairs(scores, 0), b = of_pairs(scores, 1);
-  const Value margins = scores.graph->input(reference::Matrix(a.rows(), 1, margin));
-  const Value losses = reference::activation(margins + reference::scale(a, -1) + b, Activation::relu);
-  return reference::matmul(scores.graph->input(reference::Matrix(1, a.rows(), 1)), losses);
 }
 
 void add_margin_loss(std::vector<OpCase>& rows) {
@@ -155,10 +101,8 @@ void add_margin_loss(std::vector<OpCase>& rows) {
        {std::tuple("one-pair", Shape{2, 1}, 1.0), std::tuple("no-pairs", Shape{0, 1}, 1.0),
         std::tuple("vector", Shape{66}, 0.5), std::tuple("no-margin", Shape{14, 1}, 0.0),
         std::tuple("many-pairs", Shape{2102, 1}, 1.0)}) {
-    rows.push_back(make_case(
-        concat("margin_loss/", variant), {{"scores", shape}},
-        [margin = margin](Tape&, const Vars& in) { return margin_loss(in[0], margin).loss; },
-        [margin = margin](const Values& in) { return reference_margin_loss(in[0], margin); }));
+    add_case(rows, concat("margin_loss/", variant), {{"scores", shape}},
+             [margin = margin](const Vars& in) { return margin_loss(in[0], margin).loss; });
   }
 }
 

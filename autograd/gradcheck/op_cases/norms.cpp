@@ -6,31 +6,20 @@ namespace {
 void add_layer_norm(std::vector<OpCase>& rows) {
   for (const auto& [variant, n, d] : {std::tuple("one-feature", 3, 1), std::tuple("two-features", 5, 2),
                                       std::tuple("one-row", 1, 65), std::tuple("odd-sizes", 131, 129)}) {
-    rows.push_back(make_case(
-        concat("layer_norm/", variant),
-        {{"x", {n, d}, 2, 0.5}, parameter("gamma", {d}, 0.5, 1), parameter("beta", {d})},
-        [](Tape&, const Vars& in) { return layer_norm(in[0], in[1], in[2]); },
-        [](const Values& in) { return reference::layer_norm(in[0], in[1], in[2], 1e-5); }));
+    add_case(rows, concat("layer_norm/", variant),
+             {{"x", {n, d}, 2, 0.5}, parameter("gamma", {d}, 0.5, 1), parameter("beta", {d})},
+             [](const Vars& in) { return layer_norm(in[0], in[1], in[2]); });
   }
-  rows.push_back(make_case(
-      "layer_norm/epsilon", {{"x", {4, 7}, 0.1}, parameter("gamma", {7}), parameter("beta", {7})},
-      [](Tape&, const Vars& in) { return layer_norm(in[0], in[1], in[2], 0.25); },
-      [](const Values& in) { return reference::layer_norm(in[0], in[1], in[2], 0.25); }));
-}
-
-void add_layer_norm_without_beta(std::vector<OpCase>& rows) {
-  rows.push_back(make_case(
-      "layer_norm/no-beta", {{"x", {37, 33}, 2, 0.5}, parameter("gamma", {33}, 0.5, 1)},
-      [](Tape&, const Vars& in) { return layer_norm(in[0], in[1], {}); },
-      [](const Values& in) { return reference::layer_norm(in[0], in[1], {}, 1e-5); }));
+  add_case(rows, "layer_norm/epsilon", {{"x", {4, 7}, 0.1}, parameter("gamma", {7}), parameter("beta", {7})},
+           [](const Vars& in) { return layer_norm(in[0], in[1], in[2], 0.25); });
+  add_case(rows, "layer_norm/no-beta", {{"x", {37, 33}, 2, 0.5}, parameter("gamma", {33}, 0.5, 1)},
+           [](const Vars& in) { return layer_norm(in[0], in[1], {}); });
 }
 
 void add_rms_norm(std::vector<OpCase>& rows) {
   const auto row = [&](const std::string& variant, int64_t n, int64_t groups, int64_t d, double epsilon) {
-    rows.push_back(make_case(
-        "rms_norm/" + variant, {{"x", {n, groups * d}, 2, 0.5}, parameter("gamma", {d}, 0.5, 1)},
-        [=](Tape&, const Vars& in) { return rms_norm(in[0], in[1], epsilon); },
-        [=](const Values& in) { return reference::rms_norm(in[0], in[1], epsilon); }));
+    add_case(rows, "rms_norm/" + variant, {{"x", {n, groups * d}, 2, 0.5}, parameter("gamma", {d}, 0.5, 1)},
+             [=](const Vars& in) { return rms_norm(in[0], in[1], epsilon); });
   };
   row("one-feature", 3, 1, 1, 0.25);  // the gradient of x is zero up to epsilon
   row("two-features", 5, 1, 2, 1e-5);
@@ -44,15 +33,9 @@ void add_rms_norm(std::vector<OpCase>& rows) {
 
 void add_residual_layer_norm(std::vector<OpCase>& rows) {
   const auto row = [&](const std::string& variant, int64_t n, int64_t d, double rate, double epsilon) {
-    const DropoutMask mask = first_mask(rate);
-    rows.push_back(make_case(
-        "residual_layer_norm/" + variant,
-        {{"residual", {n, d}}, {"x", {n, d}}, parameter("gamma", {d}, 0.5, 1), parameter("beta", {d})},
-        [=](Tape&, const Vars& in) { return residual_layer_norm(in[0], in[1], rate, in[2], in[3], epsilon); },
-        [=](const Values& in) {
-          return reference::layer_norm(reference::round_to_storage(in[0] + reference::dropout(in[1], mask)), in[2],
-                                       in[3], epsilon);
-        }));
+    add_case(rows, "residual_layer_norm/" + variant,
+             {{"residual", {n, d}}, {"x", {n, d}}, parameter("gamma", {d}, 0.5, 1), parameter("beta", {d})},
+             [=](const Vars& in) { return residual_layer_norm(in[0], in[1], rate, in[2], in[3], epsilon); });
   };
   row("one-feature", 3, 1, 0.5, 0.25);  // gradients are zero up to rounding errors, which 1 / epsilon enlarges
   row("two-features", 5, 2, 0, 1e-5);
@@ -61,65 +44,44 @@ void add_residual_layer_norm(std::vector<OpCase>& rows) {
   row("no-dropout", 131, 129, 0, 1e-5);
   row("several-strips", 3, 579, 0.1, 1e-5);
   row("no-rows", 0, 5, 0.1, 1e-5);
-  const DropoutMask mask = first_mask(0.3);
-  rows.push_back(make_case(
-      "residual_layer_norm/to-itself", {{"x", {7, 5}}, parameter("gamma", {5}), parameter("beta", {5})},
-      [](Tape&, const Vars& in) { return residual_layer_norm(in[0], in[0], 0.3, in[1], in[2]); },
-      [mask](const Values& in) {
-        return reference::layer_norm(reference::round_to_storage(in[0] + reference::dropout(in[0], mask)), in[1], in[2],
-                                     1e-5);
-      }));
+  add_case(rows, "residual_layer_norm/to-itself", {{"x", {7, 5}}, parameter("gamma", {5}), parameter("beta", {5})},
+           [](const Vars& in) { return residual_layer_norm(in[0], in[0], 0.3, in[1], in[2]); });
 }
 
 // The norm's backward also computes the gradient of the projection's bias.
 OpCase projected_case(const std::string& variant, int64_t n, int64_t d, double rate) {
-  const DropoutMask mask = first_mask(rate);
-  return make_case(
-      "composite/projection-norm-" + variant,
-      {{"residual", {n, d}},
-       {"x", {n, 5}},
-       parameter("w", {d + 2, 5}),
-       parameter("bias", {d + 2}),
-       parameter("gamma", {d}, 0.5, 1),
-       parameter("beta", {d})},
-      [=](Tape&, const Vars& in) {
-        return residual_layer_norm(in[0], linear(in[1], in[2], in[3], 1, d), rate, in[4], in[5]);
-      },
-      [=](const Values& in) {
-        const Value projected = reference::columns(reference::linear(in[1], in[2], in[3]), 1, d);
-        const Value branch = reference::dropout(reference::round_to_storage(projected), mask);
-        return reference::layer_norm(reference::round_to_storage(in[0] + branch), in[4], in[5], 1e-5);
-      });
+  return make_case("composite/projection-norm-" + variant,
+                   {{"residual", {n, d}},
+                    {"x", {n, 5}},
+                    parameter("w", {d + 2, 5}),
+                    parameter("bias", {d + 2}),
+                    parameter("gamma", {d}, 0.5, 1),
+                    parameter("beta", {d})},
+                   [=](const Vars& in) {
+                     return residual_layer_norm(in[0], linear(in[1], in[2], in[3], 1, d), rate, in[4], in[5]);
+                   });
 }
 
 // Another op adds to the gradient of the projection later, so that its bias needs a sum of its own.
 OpCase shared_projection_case() {
-  return make_case(
-      "composite/projection-norm-shared",
-      {{"residual", {9, 7}},
-       {"x", {9, 5}},
-       parameter("w", {7, 5}),
-       parameter("bias", {7}),
-       parameter("gamma", {7}, 0.5, 1),
-       parameter("beta", {7})},
-      [](Tape&, const Vars& in) {
-        const Var projected = linear(in[1], in[2], in[3]);
-        const Var halved = scale(projected, 0.5);  // recorded first: its backward comes last
-        return add(residual_layer_norm(in[0], projected, 0, in[4], in[5]), halved);
-      },
-      [](const Values& in) {
-        using reference::round_to_storage;
-        const Value projected = round_to_storage(reference::linear(in[1], in[2], in[3]));
-        const Value normal = reference::layer_norm(round_to_storage(in[0] + projected), in[4], in[5], 1e-5);
-        return round_to_storage(normal) + round_to_storage(reference::scale(projected, 0.5));
-      });
+  return make_case("composite/projection-norm-shared",
+                   {{"residual", {9, 7}},
+                    {"x", {9, 5}},
+                    parameter("w", {7, 5}),
+                    parameter("bias", {7}),
+                    parameter("gamma", {7}, 0.5, 1),
+                    parameter("beta", {7})},
+                   [](const Vars& in) {
+                     const Var projected = linear(in[1], in[2], in[3]);
+                     const Var halved = as_stored(scale(projected, 0.5));  // recorded first: its backward comes last
+                     return add(residual_layer_norm(in[0], projected, 0, in[4], in[5]), halved);
+                   });
 }
 
 }  // namespace
 
 void add_norms(std::vector<OpCase>& rows) {
   add_layer_norm(rows);
-  add_layer_norm_without_beta(rows);
   add_rms_norm(rows);
   add_residual_layer_norm(rows);
   rows.push_back(projected_case("few-features", 33, 7, 0.3));

@@ -19,13 +19,18 @@ Input parameter(const std::string& name, const Shape& shape, double deviation, d
   return {name, shape, deviation, mean, true};
 }
 
-OpCase make_case(std::string name, const std::vector<Input>& inputs, TapeFunction op, OpCase::Reference reference) {
-  OpCase row{std::move(name), {}, {}, std::move(op), std::move(reference)};
+OpCase make_case(std::string name, const std::vector<Input>& inputs, const std::function<Var(const Vars&)>& op) {
+  OpCase row{std::move(name), {}, {}, [op](Tape&, const Vars& in) { return op(in); }};
   for (const Input& input : inputs) {
     row.inputs.push_back({input.name, make_input(row.name, input)});
     row.parameters.push_back(input.parameter);
   }
   return row;
+}
+
+void add_case(std::vector<OpCase>& rows, std::string name, const std::vector<Input>& inputs,
+              const std::function<Var(const Vars&)>& op) {
+  rows.push_back(make_case(std::move(name), inputs, op));
 }
 
 Tensor ids_tensor(const Ints& ids) { return Tensor::from<int32_t>({int64_t(ids.size())}, ids); }
@@ -36,7 +41,5 @@ Ints random_ids(int64_t n, uint64_t limit) {
   for (int64_t i = 0; i < n; ++i) ids.push_back(int32_t(random.below(limit)));
   return ids;
 }
-
-DropoutMask first_mask(double rate) { return Tape(cpu_kernels(), kOpCaseTape).next_dropout("dropout", rate); }
 
 }  // namespace gyre::op_rows

@@ -21,7 +21,7 @@ struct ForwardCall {
   T scale;
   WeightDropout dropout;
   RopeRows<T> turned_queries, turned_keys;
-  PositionTables<T> terms;
+  PositionTableRows<T> terms;
 };
 
 template <class D>
@@ -36,7 +36,7 @@ struct ForwardTiles {
   TransposedOperand<D> q_transposed;
   PositionTiles<T> terms;
 
-  ForwardTiles(TileMemory<T>& memory, const SegmentHead& longest, const PositionTables<T>& tables)
+  ForwardTiles(TileMemory<T>& memory, const SegmentHead& longest, const PositionTableRows<T>& tables)
       : k(memory.take(longest.keys, longest.width)),
         v(memory.take(longest.keys, longest.width)),
         q(memory.take(kQueryBlock<T>, longest.width)),
@@ -112,7 +112,7 @@ void forward_in_place(const ForwardCall<D>& call, const SegmentHead& head, const
 template <class D>
 void forward_head(const ForwardCall<D>& call, const SegmentHead& head, const ForwardTiles<D>& tiles) {
   using T = Compute<D>;
-  const bool plain = !call.turned_keys.positions && !call.dropout.active() && !call.terms.any();
+  const bool plain = !call.turned_keys.rotates() && !call.dropout.active() && !call.terms.any();
   if (head.queries <= kFewQueries && plain) return forward_in_place(call, head, tiles);
   const HeadPositionTerms<T> terms(call.terms, tiles.terms, head, call.scale);
   terms.load();
@@ -126,26 +126,23 @@ void forward_head(const ForwardCall<D>& call, const SegmentHead& head, const For
 
 }  // namespace
 
-void CpuKernels::attention(const Tensor& out, const Tensor& lse, const HeadColumns& q, const HeadColumns& k,
-                           const HeadColumns& v, const Segments& queries, const Segments& keys,
-                           const AttentionShape& shape, const AttentionRope& rotation,
-                           const AttentionPositionTerms& terms) {
+void CpuKernels::attention(const Tensor& out, const Tensor& lse, const AttentionCall& call) {
   dispatch_data_type(out, [&]<class D>(D) {
     using T = Compute<D>;
-    const ForwardCall<D> call{rows_of<D>({out}),
-                              data_or_null<T>(lse),
-                              out.rows(),
-                              rows_of<D>(q),
-                              rows_of<D>(k),
-                              rows_of<D>(v),
-                              T(shape.scale),
-                              WeightDropout(shape.dropout, k.rows.rows(), queries.longest()),
-                              RopeRows<T>(rotation, rotation.query_positions),
-                              RopeRows<T>(rotation, rotation.key_positions),
-                              PositionTables<T>(terms, shape.heads)};
+    const ForwardCall<D> forward{rows_of<D>({out}),
+                                 data_or_null<T>(lse),
+                                 out.rows(),
+                                 rows_of<D>(call.q),
+                                 rows_of<D>(call.k),
+                                 rows_of<D>(call.v),
+                                 T(call.shape.scale),
+                                 WeightDropout(call),
+                                 RopeRows<T>(call.rope, call.angles, call.query_positions),
+                                 RopeRows<T>(call.rope, call.angles, call.key_positions),
+                                 PositionTableRows<T>(call.terms, call.shape.heads)};
     for_each_head<ForwardTiles<D>>(
-        queries, keys, out.cols() / shape.heads, shape, 1, call.terms,
-        [&](const SegmentHead& head, const ForwardTiles<D>& tiles, int64_t) { forward_head(call, head, tiles); });
+        call, out.cols() / call.shape.heads, 1, forward.terms,
+        [&](const SegmentHead& head, const ForwardTiles<D>& tiles, int64_t) { forward_head(forward, head, tiles); });
   });
 }
 

@@ -26,7 +26,7 @@ struct BackwardCall {
   T scale;
   WeightDropout dropout;
   RopeRows<T> turned_queries, turned_keys;
-  PositionTables<T> terms;
+  PositionTableRows<T> terms;
   PositionGradients<T> term_gradients;
 };
 
@@ -44,7 +44,7 @@ struct BackwardTiles {
   PositionTiles<T> terms;
   PositionGradientTiles<T> term_gradients;
 
-  BackwardTiles(TileMemory<T>& memory, const SegmentHead& longest, const PositionTables<T>& tables)
+  BackwardTiles(TileMemory<T>& memory, const SegmentHead& longest, const PositionTableRows<T>& tables)
       : k(memory.take(longest.keys, longest.width)),
         v(memory.take(longest.keys, longest.width)),
         dk(memory.take(longest.keys, longest.width)),
@@ -88,22 +88,20 @@ struct HeadBackward {
         head(head),
         tiles(tiles),
         job(job),
-        dfrequencies(call.dfrequencies ? call.dfrequencies + job * call.turned_queries.rotator.pairs() : nullptr),
+        dfrequencies(call.dfrequencies ? call.dfrequencies + job * (call.turned_queries.shape().dims / 2) : nullptr),
         terms(call.terms, tiles.terms, head, call.scale),
         term_gradients{terms, call.term_gradients, tiles.term_gradients} {}
 
   bool first_of_group() const { return head.index % call.group == 0; }
   bool last_of_group() const { return (head.index + 1) % call.group == 0; }
 
-  // dtheta = dy2 y1 - dy1 y2
-  void add_angle_gradients(const RopeRows<T>& rotation, Tile<T> dy, Tile<T> y, int64_t first_row, int64_t n) const {
-    const RopePairs<T>& r = rotation.rotator;
+  void add_angle_gradients(const RopeRows<T>& rope, Tile<T> dy, Tile<T> y, int64_t first_row, int64_t n) const {
     for (int64_t i = 0; i < n; ++i) {
-      for (int64_t pair = 0; pair < r.pairs(); ++pair) {
-        const int64_t first = r.first_of_pair(pair), second = r.second_of_pair(pair);
+      for (int64_t pair = 0; pair < rope.shape().dims / 2; ++pair) {
+        const int64_t first = rope.shape().first_of_pair(pair), second = rope.shape().partner(first);
         dfrequencies[pair] +=
-            double(rotation.positions[first_row + i]) * (double(dy.element(i, second)) * double(y.element(i, first)) -
-                                                         double(dy.element(i, first)) * double(y.element(i, second)));
+            double(rope.position(first_row + i)) *
+            angle_gradient(dy.element(i, first), dy.element(i, second), y.element(i, first), y.element(i, second));
       }
     }
   }
@@ -207,43 +205,40 @@ struct HeadBackward {
 
 }  // namespace
 
-void CpuKernels::attention_backward(const HeadColumns& dq, const HeadColumns& dk, const HeadColumns& dv,
-                                    const Tensor& dfrequencies, const AttentionPositionTerms& dterms,
-                                    const Tensor& dout, const Tensor& /*out*/, const HeadColumns& q,
-                                    const HeadColumns& k, const HeadColumns& v, const Tensor& lse,
-                                    const Segments& queries, const Segments& keys, const AttentionShape& shape,
-                                    const AttentionRope& rotation, const AttentionPositionTerms& terms) {
+void CpuKernels::attention_backward(const AttentionGradients& gradients, const Tensor& dout, const Tensor& /*out*/,
+                                    const Tensor& lse, const AttentionCall& call) {
   dispatch_data_type(dout, [&]<class D>(D) {
     using T = Compute<D>;
-    const int64_t pairs = rotation.rotary.dims / 2, width = dout.cols() / shape.heads;
-    const PositionTables<T> tables(terms, shape.heads);
-    std::vector<double> angle_gradients(dfrequencies ? size_t(queries.count() * shape.heads * pairs) : 0);
-    const BackwardCall<D> call{rows_of<D>(dq),
-                               rows_of<D>(dk),
-                               rows_of<D>(dv),
-                               dfrequencies ? angle_gradients.data() : nullptr,
-                               rows_of<D>({dout}),
-                               rows_of<D>(q),
-                               rows_of<D>(k),
-                               rows_of<D>(v),
-                               lse.data<T>(),
-                               dout.rows(),
-                               shape.group(),
-                               T(shape.scale),
-                               WeightDropout(shape.dropout, k.rows.rows(), queries.longest()),
-                               RopeRows<T>(rotation, rotation.query_positions),
-                               RopeRows<T>(rotation, rotation.key_positions),
-                               tables,
-                               PositionGradients<T>(dterms, tables, queries, keys, width, shape)};
-    for_each_head<BackwardTiles<D>>(queries, keys, width, shape, call.group, tables,
+    const Tensor& dfrequencies = gradients.frequencies;
+    const int64_t heads = call.shape.heads, pairs = call.rope.dims / 2, width = dout.cols() / heads;
+    const PositionTableRows<T> tables(call.terms, heads);
+    std::vector<double> angle_gradients(dfrequencies ? size_t(call.queries.count() * heads * pairs) : 0);
+    const BackwardCall<D> backward{rows_of<D>(gradients.q),
+                                   rows_of<D>(gradients.k),
+                                   rows_of<D>(gradients.v),
+                                   dfrequencies ? angle_gradients.data() : nullptr,
+                                   rows_of<D>({dout}),
+                                   rows_of<D>(call.q),
+                                   rows_of<D>(call.k),
+                                   rows_of<D>(call.v),
+                                   lse.data<T>(),
+                                   dout.rows(),
+                                   call.shape.group(),
+                                   T(call.shape.scale),
+                                   WeightDropout(call),
+                                   RopeRows<T>(call.rope, call.angles, call.query_positions),
+                                   RopeRows<T>(call.rope, call.angles, call.key_positions),
+                                   tables,
+                                   PositionGradients<T>(gradients.terms, tables, call, width)};
+    for_each_head<BackwardTiles<D>>(call, width, backward.group, tables,
                                     [&](const SegmentHead& head, const BackwardTiles<D>& tiles, int64_t job) {
-                                      HeadBackward<D>(call, head, tiles, job).run();
+                                      HeadBackward<D>(backward, head, tiles, job).run();
                                     });
-    call.term_gradients.reduce();
+    backward.term_gradients.reduce();
     for (int64_t pair = 0; pair < (dfrequencies ? pairs : 0); ++pair) {
       double sum = 0;
       for (size_t i = size_t(pair); i < angle_gradients.size(); i += size_t(pairs)) sum += angle_gradients[i];
-      dfrequencies.data<T>()[pair] += T(rotation.rotary.position_scale * sum);
+      dfrequencies.data<T>()[pair] += T(call.rope.position_scale * sum);
     }
   });
 }

@@ -36,17 +36,16 @@ struct SegmentHead {
   int64_t seen_to(int64_t query) const { return std::clamp<int64_t>(position(query) + ahead + 1, 0, keys); }
 };
 
-inline SegmentHead head_of(const Segments& queries, const Segments& keys, int s, int64_t index, int64_t width,
-                           const AttentionShape& shape) {
+inline SegmentHead head_of(const AttentionCall& call, int s, int64_t index, int64_t width) {
   return {index,
-          index / shape.group(),
+          index / call.shape.group(),
           width,
-          queries.begin(s),
-          queries.length(s),
-          keys.begin(s),
-          keys.length(s),
-          shape.window,
-          shape.causal ? 0 : shape.window};
+          call.queries.begin(s),
+          call.queries.length(s),
+          call.keys.begin(s),
+          call.keys.length(s),
+          call.shape.window,
+          call.shape.causal ? 0 : call.shape.window};
 }
 
 // A block of queries of a head, and the range of keys that it needs. Row j of a tile of scores is key `first` + j.
@@ -125,8 +124,8 @@ class TileMemory {
 // Dropout of the attention weights: the factors, 0 or 1 / (1 - rate), of a tile of scores.
 class WeightDropout {
  public:
-  WeightDropout(const DropoutMask& mask, int64_t key_rows, int64_t longest_queries)
-      : mask_(mask), key_rows_(key_rows), run_(round_up(longest_queries, 16)) {}
+  explicit WeightDropout(const AttentionCall& call)
+      : mask_(call.shape.dropout), key_rows_(call.k.rows.rows()), run_(round_up(call.queries.longest(), 16)) {}
   bool active() const { return mask_.rate > 0; }
 
   template <class T>
@@ -168,11 +167,10 @@ class WeightDropout {
 // a segment in their order. Tiles is the workspace of a thread, constructed from (memory, a head of the maximum size,
 // size_inputs), where `size_inputs` are further inputs to the sizes.
 template <class Tiles, class SizeInputs, class F>
-void for_each_head(const Segments& queries, const Segments& keys, int64_t width, const AttentionShape& shape,
-                   int64_t together, const SizeInputs& size_inputs, F&& f) {
+void for_each_head(const AttentionCall& call, int64_t width, int64_t together, const SizeInputs& size_inputs, F&& f) {
   using T = typename Tiles::Element;
-  const int64_t heads = shape.heads, jobs = int64_t(queries.count()) * heads;
-  const int64_t longest_queries = queries.longest(), longest_keys = keys.longest();
+  const int64_t heads = call.shape.heads, jobs = int64_t(call.queries.count()) * heads;
+  const int64_t longest_queries = call.queries.longest(), longest_keys = call.keys.longest();
   // Multiply-adds per job, including packing. A thread takes jobs for some microseconds at a time.
   const int64_t work = (longest_queries * longest_keys + 16 * (longest_queries + longest_keys)) * width;
   const int64_t chunk = std::max<int64_t>(1, 131072 / std::max<int64_t>(1, work));
@@ -180,13 +178,13 @@ void for_each_head(const Segments& queries, const Segments& keys, int64_t width,
 #pragma omp parallel if (jobs * work > 262144)
   {
     static thread_local TileMemory<T> memory;
-    const SegmentHead longest{0, 0, width, 0, longest_queries, 0, longest_keys, shape.window, shape.window};
+    const SegmentHead longest{0, 0, width, 0, longest_queries, 0, longest_keys, call.shape.window, call.shape.window};
     std::optional<Tiles> tiles;
     failure.guard([&] { tiles.emplace(memory.template lay_out<Tiles>(longest, size_inputs)); });
 #pragma omp for schedule(dynamic, chunk)
     for (int64_t first = 0; first < jobs; first += together) {
       for (int64_t job = first; tiles && job < first + together; ++job)
-        f(head_of(queries, keys, int(job / heads), job % heads, width, shape), std::as_const(*tiles), job);
+        f(head_of(call, int(job / heads), job % heads, width), std::as_const(*tiles), job);
     }
   }
   failure.rethrow();

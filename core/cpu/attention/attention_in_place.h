@@ -35,17 +35,13 @@ inline typename VectorOf<T>::type add_lanes(typename VectorOf<T>::type (&v)[kLan
   }
 }
 
-// Workspace of one query: its features in the type of the arithmetic, and a score for each key.
+// Workspace of one query: its features in the type of the arithmetic, and a score for each key. What position terms add
+// to the score of each token, times log2(e), and to its value; null without them.
 template <class T>
 struct QueryMemory {
   T *features, *scores;
-};
-
-// Relative-position terms of one query.
-template <class T>
-struct InPlacePositionTerms {
-  const T* scores = nullptr;  // added to the score of each token, times log2(e)
-  Rows<T> values = {};        // added to the value of each token
+  const T* position_scores = nullptr;
+  Rows<T> position_values = {};
 };
 
 // One query of one head. The features of token j are at key(j) and value(j).
@@ -59,7 +55,6 @@ struct QueryInPlace {
   const Key& key;
   const Value& value;
   QueryMemory<T> memory;
-  InPlacePositionTerms<T> terms;
 
   // out = softmax(scale q . keys) values. Returns the log-sum-exp of the scores.
   T attend(D* out, const D* q, T scale) const {
@@ -76,7 +71,7 @@ struct QueryInPlace {
       for (int64_t j = 0; j < tokens; ++j) total += memory.scores[j] * T(value(j)[f]);
       out[f] = D(inverse * total);
     }
-    if (terms.values) add_table_values(out, inverse);
+    if (memory.position_values) add_position_values(out, inverse);
     return sum > T(0) ? (largest + std::log2(sum)) * T(std::numbers::ln2) : -std::numeric_limits<T>::infinity();
   }
 
@@ -95,7 +90,8 @@ struct QueryInPlace {
     Vector scores = add_lanes<T>(sums);
     for (; f < width; ++f)
       for (int64_t l = 0; l < lanes; ++l) scores[l] += memory.features[f] * T(token(l)[f]);
-    for (int64_t l = 0; terms.scores && l < std::min(lanes, tokens - first); ++l) scores[l] += terms.scores[first + l];
+    for (int64_t l = 0; memory.position_scores && l < std::min(lanes, tokens - first); ++l)
+      scores[l] += memory.position_scores[first + l];
     for (int64_t l = tokens - first; l < lanes; ++l) scores[l] = -std::numeric_limits<T>::infinity();
     *reinterpret_cast<Vector*>(memory.scores + first) = scores;
   }
@@ -112,10 +108,10 @@ struct QueryInPlace {
     for (int64_t l = 0; l < lanes; ++l) sum += sums[l];
     return {largest, sum};
   }
-  void add_table_values(D* out, T inverse) const {
+  void add_position_values(D* out, T inverse) const {
     for (int64_t f = 0; f < width; ++f) {
       T total = 0;
-      for (int64_t j = 0; j < tokens; ++j) total += memory.scores[j] * *terms.values.at(j, f);
+      for (int64_t j = 0; j < tokens; ++j) total += memory.scores[j] * *memory.position_values.at(j, f);
       out[f] = D(T(out[f]) + inverse * total);
     }
   }
@@ -143,9 +139,8 @@ struct QueryInPlace {
 
 template <class D, class Key, class Value>
 Compute<D> attend_in_place(D* out, const D* q, int64_t width, int64_t tokens, Compute<D> scale, const Key& key,
-                           const Value& value, QueryMemory<Compute<D>> memory,
-                           const InPlacePositionTerms<Compute<D>>& terms = {}) {
-  return QueryInPlace<D, Key, Value>{width, tokens, key, value, memory, terms}.attend(out, q, scale);
+                           const Value& value, const QueryMemory<Compute<D>>& memory) {
+  return QueryInPlace<D, Key, Value>{width, tokens, key, value, memory}.attend(out, q, scale);
 }
 
 }  // namespace gyre::GYRE_CPU_NAMESPACE

@@ -38,7 +38,7 @@ struct StepMemory {
 template <class D>
 struct StepPositionTerms {
   using T = Compute<D>;
-  const PositionTables<T>& tables;
+  const PositionTableRows<T>& tables;
   int64_t head, width, length;
 
   // A view of a table in which row t belongs to token t.
@@ -65,11 +65,11 @@ struct StepPositionTerms {
 }  // namespace
 
 void CpuKernels::decode_attention(const Tensor& out, const std::vector<Tensor>& steps, const Tensor& ancestry,
-                                  const AttentionShape& shape, const AttentionPositionTerms& terms) {
+                                  const AttentionShape& shape, const PositionTables& terms) {
   dispatch_data_type(out, [&]<class D>(D) {
     using T = Compute<D>;
     const int64_t d = out.cols(), width = d / shape.heads, length = int64_t(steps.size());
-    const PositionTables<T> tables(terms, shape.heads);
+    const PositionTableRows<T> tables(terms, shape.heads);
     const D* queries = steps.back().data<D>();
     const int64_t first = std::max<int64_t>(0, length - 1 - shape.window);  // first visible token
     ThreadFailure failure;
@@ -93,9 +93,9 @@ void CpuKernels::decode_attention(const Tensor& out, const std::vector<Tensor>& 
         const StepPositionTerms<D> added{tables, head, width, length};
         for (int64_t t = 0; tables.any() && first + t < length; ++t)
           m.term_scores[size_t(t)] = added.score(first + t, q, key(t), T(shape.scale));
-        attend_in_place<D>(out.data<D>() + row * d + feature, q, width, length - first, T(shape.scale), key, value,
-                           {m.features.data(), m.scores.data()},
-                           {tables.any() ? m.term_scores.data() : nullptr, added.values(first)});
+        attend_in_place<D>(
+            out.data<D>() + row * d + feature, q, width, length - first, T(shape.scale), key, value,
+            {m.features.data(), m.scores.data(), tables.any() ? m.term_scores.data() : nullptr, added.values(first)});
       }
     });
     failure.rethrow();

@@ -1,4 +1,4 @@
-// Relative-position terms of the scores and values of one head (AttentionPositionTerms in
+// Relative-position terms of the scores and values of one head (PositionTables in
 // core/kernels/arguments.h). A block of queries is multiplied by a table of distances in one matrix product,
 // over the band of distances between the block and its keys. A relative shift (relative_shift.h) turns the band into
 // scores:
@@ -14,12 +14,12 @@ namespace gyre::GYRE_CPU_NAMESPACE {
 
 // The tables of a call. The data of an absent table is null.
 template <class T>
-struct PositionTables {
+struct PositionTableRows {
   Rows<T> bias, query, key, value;
   Rows<T> pos_queries, pos_keys;
   int64_t zero_offset, pos_width;
 
-  PositionTables(const AttentionPositionTerms& terms, int64_t heads)
+  PositionTableRows(const PositionTables& terms, int64_t heads)
       : bias(rows_of<T>({terms.bias})),
         query(rows_of<T>({terms.query_table})),
         key(rows_of<T>({terms.key_table})),
@@ -70,7 +70,7 @@ struct PositionTiles {
   Tile<T> band;                                           // (distances, queries)
   Tile<T> diagonal_block;                                 // (one chunk of keys, queries + one chunk)
 
-  PositionTiles(TileMemory<T>& memory, const PositionTables<T>& tables, const SegmentHead& longest) {
+  PositionTiles(TileMemory<T>& memory, const PositionTableRows<T>& tables, const SegmentHead& longest) {
     constexpr int64_t lanes = kLanes<T>, block = kQueryBlock<T>;
     const DistanceRange<T> range(longest);
     const int64_t width = longest.width, pos_width = tables.pos_width;
@@ -95,13 +95,13 @@ template <class T>
 struct HeadPositionTerms {
   using Vector = typename Tile<T>::Vector;
 
-  const PositionTables<T>& tables;
+  const PositionTableRows<T>& tables;
   const PositionTiles<T>& t;
   const SegmentHead& h;
   T scale;
   DistanceRange<T> range;
 
-  HeadPositionTerms(const PositionTables<T>& tables, const PositionTiles<T>& tiles, const SegmentHead& head, T scale)
+  HeadPositionTerms(const PositionTableRows<T>& tables, const PositionTiles<T>& tiles, const SegmentHead& head, T scale)
       : tables(tables), t(tiles), h(head), scale(scale), range(head) {}
 
   // Loads the tables into tiles. Called before the first block.

@@ -72,10 +72,9 @@ template <class T>
 struct PositionGradients {
   TablePartials<T> bias, query, key, value, pos_queries, pos_keys;
 
-  PositionGradients(const AttentionPositionTerms& requested, const PositionTables<T>& tables, const Segments& queries,
-                    const Segments& keys, int64_t width, const AttentionShape& shape)
-      : PositionGradients(requested, tables, shape.heads, width, distances(tables, queries, keys, shape),
-                          positions(keys)) {}
+  PositionGradients(const PositionTables& requested, const PositionTableRows<T>& tables, const AttentionCall& call,
+                    int64_t width)
+      : PositionGradients(requested, tables, call.shape.heads, width, distances(tables, call), positions(call.keys)) {}
 
   void reduce() const {
     for (const auto* table : {&bias, &query, &key, &value, &pos_queries, &pos_keys}) table->reduce();
@@ -84,8 +83,8 @@ struct PositionGradients {
  private:
   using Used = std::vector<typename TablePartials<T>::TableRows>;
 
-  PositionGradients(const AttentionPositionTerms& requested, const PositionTables<T>& tables, int64_t heads,
-                    int64_t width, const Used& distances, const Used& positions)
+  PositionGradients(const PositionTables& requested, const PositionTableRows<T>& tables, int64_t heads, int64_t width,
+                    const Used& distances, const Used& positions)
       : bias(requested.bias, heads, 1, distances),
         query(requested.query_table, heads, width, distances),
         key(requested.key_table, heads, width, distances),
@@ -93,11 +92,10 @@ struct PositionGradients {
         pos_queries(requested.pos_queries, heads, tables.pos_width, positions),
         pos_keys(requested.pos_keys, heads, tables.pos_width, positions) {}
 
-  static Used distances(const PositionTables<T>& tables, const Segments& queries, const Segments& keys,
-                        const AttentionShape& shape) {
+  static Used distances(const PositionTableRows<T>& tables, const AttentionCall& call) {
     Used used;
-    for (int s = 0; s < queries.count(); ++s) {
-      const SegmentHead h = head_of(queries, keys, s, 0, 1, shape);
+    for (int s = 0; s < call.queries.count(); ++s) {
+      const SegmentHead h = head_of(call, s, 0, 1);
       const DistanceRange<T> range(h);
       used.push_back({tables.zero_offset + range.low, h.queries > 0 && h.keys > 0 ? range.count() : 0});
     }
@@ -118,7 +116,7 @@ struct PositionGradientTiles {
   Tile<T> block_pos_queries;      // (queries, pos_width) of a block
   Tile<T> bias;                   // (distances, lanes): one sum per lane
 
-  PositionGradientTiles(TileMemory<T>& memory, const PositionTables<T>& tables, const SegmentHead& longest) {
+  PositionGradientTiles(TileMemory<T>& memory, const PositionTableRows<T>& tables, const SegmentHead& longest) {
     const DistanceRange<T> range(longest);
     if (tables.query) query = memory.take(range.rows, longest.width);
     if (tables.value) value = memory.take(range.rows, longest.width);

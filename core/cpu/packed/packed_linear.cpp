@@ -2,7 +2,7 @@
 // all columns, without a barrier. Otherwise all threads pack the rows, then each multiplies them by its columns.
 #include <omp.h>
 
-#include "gyre/core/cpu/activations.h"
+#include "gyre/core/cpu/activation_strips.h"
 #include "gyre/core/cpu/cpu_kernels.h"
 #include "gyre/core/cpu/packed/panel_product.h"
 #include "gyre/core/memory.h"
@@ -13,22 +13,23 @@ namespace {
 // Bytes of packed rows that stay in the second-level cache beside a panel of columns.
 constexpr int64_t kRowBytes = int64_t{1} << 18;
 
-struct Identity {
-  static float value(float x) { return x; }
-};
-
 // Writes a tile of y, of type Out, from its sums.
-template <class A, class Out>
+template <class Out>
 struct TileOutput {
   Out* y;
   int64_t stride;
   const float* bias;
+  std::optional<Activation> activation;
 
   void operator()(const float* sums, int64_t row, int64_t rows, int64_t column, int64_t columns) const {
     for (int64_t i = 0; i < rows; ++i, sums += kPanelColumns) {
+      alignas(kVectorBytes) float numbers[kPanelColumns];
+#pragma omp simd
+      for (int64_t j = 0; j < columns; ++j) numbers[j] = bias ? sums[j] + bias[column + j] : sums[j];
+      if (activation) activate_strip(numbers, numbers, columns, *activation);
       Out* to = y + (row + i) * stride + column;
 #pragma omp simd
-      for (int64_t j = 0; j < columns; ++j) to[j] = A::value(bias ? sums[j] + bias[column + j] : sums[j]);
+      for (int64_t j = 0; j < columns; ++j) to[j] = numbers[j];
     }
   }
 };
@@ -90,11 +91,8 @@ class PackedProduct {
 template <class T, class Out>
 void run_product(const Tensor& y, const Tensor& x, const PackedWeight& w, const Tensor& bias,
                  std::optional<Activation> activation) {
-  const auto run = [&]<class A>(A) {
-    const TileOutput<A, Out> output{y.data<Out>(), w.rows, data_or_null<float>(bias)};
-    PackedProduct<T, TileOutput<A, Out>>(x, w, output).run();
-  };
-  activation ? with_activation(*activation, run) : run(Identity{});
+  const TileOutput<Out> output{y.data<Out>(), w.rows, data_or_null<float>(bias), activation};
+  PackedProduct<T, TileOutput<Out>>(x, w, output).run();
 }
 
 template <class T>

@@ -1,6 +1,4 @@
 // Attention backward: prepares the arguments, selects the kernels, and computes the gradient of the rotary frequencies.
-#include <algorithm>
-
 #include "gyre/core/cuda/attention/attention_call.h"
 #include "gyre/core/cuda/cuda_kernels.h"
 #include "gyre/core/cuda/runtime/launch.h"
@@ -10,17 +8,17 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// dfrequencies[pair] += sum over rows and heads of position * position_scale * (dy2 y1 - dy1 y2), y the rotated x. Each
-// `group` of heads shares one head of x. One block per pair. `rounded`: rounds y as the tensor-core kernels do. The
-// sums of queries and of keys largely cancel, and they cancel best if y has the same rounding as in the products that
-// dy was computed from.
+// dfrequencies[pair] += sum over rows and heads of position * position_scale * angle_gradient(dy, y), where y is the
+// rotated x. Each `group` of heads shares one head of x. One block per pair. `rounded`: rounds y as the tensor-core
+// kernels do. The sums of queries and of keys largely cancel, and they cancel best if y has the same rounding as in the
+// products that dy was computed from.
 template <class D>
 __global__ __launch_bounds__(kThreads) void add_frequency_gradients(Compute<D>* dfrequencies, Rows<Compute<D>> dy,
                                                                     Rows<D> x, RopeRows<Compute<D>> row_rotation,
                                                                     double position_scale, bool rounded, int64_t rows,
                                                                     int heads, int group, int width) {
   __shared__ double scratch[kWarp];
-  const int pair = int(blockIdx.x), one = row_rotation.interleaved ? 2 * pair : pair, other = row_rotation.partner(one);
+  const int pair = int(blockIdx.x), one = int(row_rotation.first_of_pair(pair)), other = row_rotation.partner(one);
   double sum = 0;
   for (int64_t i = threadIdx.x; i < rows * heads; i += kThreads) {
     const int64_t row = i / heads, head = i % heads;
@@ -29,7 +27,7 @@ __global__ __launch_bounds__(kThreads) void add_frequency_gradients(Compute<D>* 
       return double(rounded ? Compute<D>(D(rotated)) : rotated);
     };
     const Compute<D>* g = dy.data + row * dy.stride + head * width;
-    sum += double(row_rotation.positions[row]) * (double(g[other]) * y(one) - double(g[one]) * y(other));
+    sum += double(row_rotation.positions[row]) * angle_gradient(g[one], g[other], y(one), y(other));
   }
   sum = block_sum(sum, scratch);
   if (threadIdx.x == 0) dfrequencies[pair] += Compute<D>(position_scale * sum);
@@ -37,12 +35,11 @@ __global__ __launch_bounds__(kThreads) void add_frequency_gradients(Compute<D>* 
 
 }  // namespace
 
-void CudaKernels::attention_backward(const HeadColumns& dq, const HeadColumns& dk, const HeadColumns& dv,
-                                     const Tensor& dfrequencies, const AttentionPositionTerms& dterms,
-                                     const Tensor& dout, const Tensor& out, const HeadColumns& q, const HeadColumns& k,
-                                     const HeadColumns& v, const Tensor& lse, const Segments& queries,
-                                     const Segments& keys, const AttentionShape& shape, const AttentionRope& rotation,
-                                     const AttentionPositionTerms& terms) {
+void CudaKernels::attention_backward(const AttentionGradients& gradients, const Tensor& dout, const Tensor& out,
+                                     const Tensor& lse, const AttentionCall& call) {
+  const AttentionShape& shape = call.shape;
+  const HeadColumns &dk = gradients.k, &dv = gradients.v;
+  const Tensor& dfrequencies = gradients.frequencies;
   const int64_t width = dout.cols() / shape.heads;
   require(width <= kWidestHead, "[cuda attention] expected heads of at most ", kWidestHead, " features, got ", width);
   const DType exact = statistics_dtype(dout.dtype());
@@ -52,53 +49,50 @@ void CudaKernels::attention_backward(const HeadColumns& dq, const HeadColumns& d
     return HeadColumns{needed ? context_.empty({x.rows.rows(), dout.cols()}, exact) : Tensor()};
   };
   const bool grouped = shape.group() > 1;
-  const HeadColumns exact_dq = exact_rows(q, dfrequencies.defined());
-  const HeadColumns exact_dk = exact_rows(k, dfrequencies || (grouped && dk.rows));
-  const HeadColumns exact_dv = exact_rows(v, grouped && dv.rows);
+  const HeadColumns exact_dq = exact_rows(call.q, dfrequencies.defined());
+  const HeadColumns exact_dk = exact_rows(call.k, dfrequencies || (grouped && dk.rows));
+  const HeadColumns exact_dv = exact_rows(call.v, grouped && dv.rows);
   dispatch_data_type(dout, [&](auto type) {
     using D = decltype(type);
     using T = Compute<D>;
-    const DevicePositionTerms<T> device_terms(terms, shape, width, std::max(queries.longest(), keys.longest()));
+    const PositionTableRows<T> tables(call.terms, shape, width, call.longest());
     const auto ungrouped = [&](const HeadColumns& x) { return grouped ? Rows<D>() : rows_of<D>(x); };
     const bool on_tensor_cores =
-        runs_on_tensor_cores<D>(width, device_terms, rotation,
-                                {rows_of<D>(dq), ungrouped(dk), ungrouped(dv), rows_of<D>({dout}), rows_of<D>({out}),
-                                 rows_of<D>(q), rows_of<D>(k), rows_of<D>(v)});
-    const bool first = on_tensor_cores && rotates_first(rotation, queries, keys);
-    const auto rotated = [&](const HeadColumns& x, const Tensor& positions, int heads) {
-      return first ? rotated_copy(*this, x, positions, rotation, heads, width) : HeadColumns();
-    };
-    const HeadColumns rotated_q = rotated(q, rotation.query_positions, shape.heads);
-    const HeadColumns rotated_k = rotated(k, rotation.key_positions, shape.key_heads());
-    const AttentionBackward<D> a{{rows_of<D>(dq), rows_of<T>(exact_dq)},
+        runs_on_tensor_cores<D>(width, tables, call,
+                                {rows_of<D>(gradients.q), ungrouped(dk), ungrouped(dv), rows_of<D>({dout}),
+                                 rows_of<D>({out}), rows_of<D>(call.q), rows_of<D>(call.k), rows_of<D>(call.v)});
+    const bool first = on_tensor_cores && rotates_first(call);
+    const HeadColumns rotated_q = first ? rotated_queries(*this, call, width) : HeadColumns();
+    const HeadColumns rotated_k = first ? rotated_keys(*this, call, width) : HeadColumns();
+    const AttentionBackward<D> a{{rows_of<D>(gradients.q), rows_of<T>(exact_dq)},
                                  {ungrouped(dk), rows_of<T>(exact_dk)},
                                  {ungrouped(dv), rows_of<T>(exact_dv)},
                                  rows_of<D>({dout}),
                                  rows_of<D>({out}),
-                                 rows_of<D>(q),
-                                 rows_of<D>(k),
-                                 rows_of<D>(v),
+                                 rows_of<D>(call.q),
+                                 rows_of<D>(call.k),
+                                 rows_of<D>(call.v),
                                  rows_of<D>(rotated_q),
                                  rows_of<D>(rotated_k),
                                  lse.data<T>(),
                                  sums.data<T>(),
                                  dout.rows(),
-                                 make_row_rotation<T>(context_, rotation, rotation.query_positions),
-                                 make_row_rotation<T>(context_, rotation, rotation.key_positions),
-                                 Scoring<T>(shape, width, k.rows.rows(), queries.longest())};
-    run_attention(context_, on_tensor_cores, a, device_terms, queries, keys);
-    add_term_gradients(context_, dterms, a, device_terms, queries, keys);
+                                 make_rope_rows<T>(context_, call, call.query_positions),
+                                 make_rope_rows<T>(context_, call, call.key_positions),
+                                 Scoring<T>(call, width)};
+    run_attention(context_, on_tensor_cores, a, tables, call);
+    add_term_gradients(context_, gradients.terms, a, tables, call);
     if (grouped && dk.rows) add_groups<D>(context_, dk, exact_dk.rows, a.key_rotation, shape);
     if (grouped && dv.rows) add_groups<D>(context_, dv, exact_dv.rows, {}, shape);
     if (!dfrequencies) return;
     const auto add = [&](const Rows<T>& dy, const Rows<D>& x, const RopeRows<T>& row_rotation, int64_t rows,
                          int group) {
       launch(add_frequency_gradients<D>, dim3(unsigned(dfrequencies.size())), dim3(kThreads), 0, context_.stream(),
-             dfrequencies.data<T>(), dy, x, row_rotation, rotation.rotary.position_scale, on_tensor_cores, rows,
-             shape.heads, group, int(width));
+             dfrequencies.data<T>(), dy, x, row_rotation, call.rope.position_scale, on_tensor_cores, rows, shape.heads,
+             group, int(width));
     };
-    add(a.dq.exact, a.q, a.query_rotation, queries.tokens(), 1);
-    add(a.dk.exact, a.k, a.key_rotation, keys.tokens(), shape.group());
+    add(a.dq.exact, a.q, a.query_rotation, call.queries.tokens(), 1);
+    add(a.dk.exact, a.k, a.key_rotation, call.keys.tokens(), shape.group());
   });
 }
 

@@ -7,13 +7,14 @@
 #include <numbers>
 
 #include "gyre/core/cuda/dispatch.h"
+#include "gyre/core/cuda/formulas.h"
 #include "gyre/core/cuda/runtime/context.h"
 #include "gyre/core/cuda/vectors.h"
 #include "gyre/core/kernels/gpu_blocks.h"
 
 namespace gyre::cuda {
 
-// ---- Relative-position terms of attention (AttentionPositionTerms) and the window, for device code -----------------
+// ---- Relative-position terms of attention (PositionTables) and the window, for device code -----------------------
 
 // A table with one row per distance or position. Each head has separate columns, or all heads share the same ones.
 template <class T>
@@ -37,7 +38,7 @@ struct HeadTable {
 };
 
 template <class T>
-struct DevicePositionTerms {
+struct PositionTableRows {
   static constexpr int kUnlimited = 1 << 29;  // longer than any segment
 
   HeadTable<T> bias, query, key, value;  // one row per distance
@@ -45,9 +46,9 @@ struct DevicePositionTerms {
   int zero_offset = 0, pos_width = 0, window = kUnlimited;
   bool active = false;  // whether there is a term, or the window is shorter than a segment
 
-  DevicePositionTerms() = default;
+  PositionTableRows() = default;
   // `longest`: length of the longest segment of queries and keys.
-  DevicePositionTerms(const AttentionPositionTerms& terms, const AttentionShape& shape, int64_t width, int longest)
+  PositionTableRows(const PositionTables& terms, const AttentionShape& shape, int64_t width, int longest)
       : bias(terms.bias, 1),
         query(terms.query_table, width),
         key(terms.key_table, width),
@@ -105,9 +106,6 @@ constexpr int kWholeSegment = 1 << 30;  // a tile size larger than any segment
 // other layers of the same batch.
 WorkList attention_work(Context& context, const Segments& rows, const Segments& others, int tile, SegmentFilter filter);
 
-// A block of the tensor-core kernels processes tiles of 64 rows; each of its four warps has a strip of 16 of them.
-constexpr int kTileRows = 64, kStripRows = 16;
-
 // The segments whose queries and whose keys fit into one tile, packed into blocks: several short segments share the
 // tiles of a block. A segment of up to 16 n queries and keys gets n neighboring warps, and the strips of these warps in
 // all tiles. There are four items for each block, one for each warp; `begin` is the first row of the segment in the
@@ -129,16 +127,10 @@ struct StripWork {
 
 // Rotation of rows by their positions, feature by feature (Kernels::rope).
 template <class T>
-struct RopeRows {
+struct RopeRows : RopeShape {
   const T* angles = nullptr;
   const int32_t* positions = nullptr;  // null: no rotation
-  int dims = 0;
-  bool interleaved = false;
 
-  __device__ int partner(int feature) const {
-    if (interleaved) return feature ^ 1;
-    return feature < dims / 2 ? feature + dims / 2 : feature - dims / 2;
-  }
   // The factors of a row: [f] multiplies feature f, [dims + f] its partner.
   __device__ const T* factors(int64_t row) const { return angles + int64_t(positions[row]) * 2 * dims; }
 
@@ -148,21 +140,20 @@ struct RopeRows {
     const T value = load(x + f);
     if (!positions || f >= dims) return value;
     const T* c = factors(row);
-    return value * c[f] + load(x + partner(f)) * c[dims + f];
+    return rotated_feature<false>(value, load(x + partner(f)), c[f], c[dims + f]);
   }
   // The transpose, for gradients.
   __device__ T rotated_back(const T* dy, int64_t row, int f) const {
     if (!positions || f >= dims) return dy[f];
     const T* c = factors(row);
-    return dy[f] * c[f] - dy[partner(f)] * c[dims + f];
+    return rotated_feature<true>(dy[f], dy[partner(f)], c[f], c[dims + f]);
   }
 };
 
 template <class T>
-RopeRows<T> make_row_rotation(Context& context, const AttentionRope& rotation, const Tensor& positions) {
-  if (!rotation.angles) return {};
-  return {rotation.angles.data<T>(), context.ids(positions), rotation.rotary.dims,
-          rotation.rotary.pairs == RotaryPairs::interleaved};
+RopeRows<T> make_rope_rows(Context& context, const AttentionCall& call, const Tensor& positions) {
+  if (!call.angles) return {};
+  return {call.rope, call.angles.data<T>(), context.ids(positions)};
 }
 
 // Parameters of scores and weights: scale, mask and dropout.
@@ -176,17 +167,17 @@ struct Scoring {
   T kept;                 // 1 / (1 - rate)
   int64_t key_rows, run;  // weight (head, query, key row) is element (head * key rows + key row) * run + query
 
-  Scoring(const AttentionShape& shape, int64_t width, int64_t key_rows, int longest_queries)
-      : heads(shape.heads),
+  Scoring(const AttentionCall& call, int64_t width)
+      : heads(call.shape.heads),
         width(int(width)),
-        group(shape.group()),
-        causal(shape.causal),
-        scale(T(shape.scale)),
-        scale_log2(T(shape.scale * std::numbers::log2e)),
-        dropout(dropout_of(shape.dropout)),
-        kept(T(1 / (1 - shape.dropout.rate))),
-        key_rows(key_rows),
-        run(divide_up(longest_queries, 16) * 16) {}
+        group(call.shape.group()),
+        causal(call.shape.causal),
+        scale(T(call.shape.scale)),
+        scale_log2(T(call.shape.scale * std::numbers::log2e)),
+        dropout(dropout_of(call.shape.dropout)),
+        kept(T(1 / (1 - call.shape.dropout.rate))),
+        key_rows(call.k.rows.rows()),
+        run(divide_up(call.queries.longest(), 16) * 16) {}
 
   // First column of the keys and values of a head.
   __device__ int64_t key_feature(int head) const { return int64_t(head / group) * width; }
@@ -239,20 +230,17 @@ constexpr int kWidestHead = 256;
 
 // Kernels without tensor cores: any type, any width up to kWidestHead, with position terms and window.
 template <class D>
-void run_plain(Context& context, const AttentionForward<D>& a, const DevicePositionTerms<Compute<D>>& device_terms,
-               const Segments& queries, const Segments& keys);
+void run_plain(Context& context, const AttentionForward<D>& a, const PositionTableRows<Compute<D>>& tables,
+               const AttentionCall& call);
 template <class D>
-void run_plain(Context& context, const AttentionBackward<D>& a, const DevicePositionTerms<Compute<D>>& device_terms,
-               const Segments& queries, const Segments& keys);
+void run_plain(Context& context, const AttentionBackward<D>& a, const PositionTableRows<Compute<D>>& tables,
+               const AttentionCall& call);
 
 // Gradients of the position terms. Runs after run_plain(), whose sums D it reads.
 template <class D>
-void add_term_gradients(Context& context, const AttentionPositionTerms& dterms, const AttentionBackward<D>& a,
-                        const DevicePositionTerms<Compute<D>>& device_terms, const Segments& queries,
-                        const Segments& keys);
+void add_term_gradients(Context& context, const PositionTables& dterms, const AttentionBackward<D>& a,
+                        const PositionTableRows<Compute<D>>& tables, const AttentionCall& call);
 
-// Tensor-core kernels: bf16 heads of these widths, without position terms and window.
-inline bool has_tensor_width(int64_t width) { return width == 32 || width == 64 || width == 128; }
 // Calls f with the width as a compile-time constant.
 template <class F>
 void with_tensor_width(int64_t width, F&& f) {
@@ -260,28 +248,23 @@ void with_tensor_width(int64_t width, F&& f) {
   if (width == 64) return f(std::integral_constant<int, 64>{});
   f(std::integral_constant<int, 128>{});
 }
-void run_tensor(Context& context, const AttentionForward<bfloat16>& a, const Segments& queries, const Segments& keys);
-void run_tensor(Context& context, const AttentionBackward<bfloat16>& a, const Segments& queries, const Segments& keys);
+void run_tensor(Context& context, const AttentionForward<bfloat16>& a, const AttentionCall& call);
+void run_tensor(Context& context, const AttentionBackward<bfloat16>& a, const AttentionCall& call);
 
 // True if these kernels support the call. They move rows in packs of 16 bytes, and rotate whole packs. `rows`: all rows
 // that they read or write.
 template <class D>
-bool runs_on_tensor_cores(int64_t width, const DevicePositionTerms<Compute<D>>& device_terms,
-                          const AttentionRope& rotation, std::initializer_list<Rows<D>> rows) {
+bool runs_on_tensor_cores(int64_t width, const PositionTableRows<Compute<D>>& tables, const AttentionCall& call,
+                          std::initializer_list<Rows<D>> rows) {
   const bool rotates_packs =
-      !rotation.angles || (rotates_whole_packs(rotation.rotary) && is_aligned(rotation.angles.data<Compute<D>>()));
-  return std::is_same_v<D, bfloat16> && has_tensor_width(width) && !device_terms && rotates_packs &&
+      !call.angles || (rotates_whole_packs(call.rope) && is_aligned(call.angles.data<Compute<D>>()));
+  return std::is_same_v<D, bfloat16> && has_tensor_width(width) && !tables && rotates_packs &&
          std::ranges::all_of(rows, [](const Rows<D>& r) { return has_aligned_rows(r.data, r.stride); });
 }
 
-// True if queries and keys are to be rotated once, before the tensor-core kernels: when those have tiles of long
-// segments, which several blocks load.
-inline bool rotates_first(const AttentionRope& rotation, const Segments& queries, const Segments& keys) {
-  return rotation.angles && std::max(queries.longest(), keys.longest()) > kTileRows;
-}
-// A rotated copy of queries or keys, which have `heads` heads of this width.
-HeadColumns rotated_copy(Kernels& kernels, const HeadColumns& x, const Tensor& positions, const AttentionRope& rotation,
-                         int heads, int64_t width);
+// Rotated copies of the queries and the keys of a call, whose heads have this width.
+HeadColumns rotated_queries(Kernels& kernels, const AttentionCall& call, int64_t width);
+HeadColumns rotated_keys(Kernels& kernels, const AttentionCall& call, int64_t width);
 
 // dx, the gradient of keys or values: the sums of the exact gradients (rows, heads * width) over the heads of each
 // group, rotated back.
@@ -290,13 +273,13 @@ void add_groups(Context& context, const HeadColumns& dx, const Tensor& exact, co
                 const AttentionShape& shape);
 
 // Runs the tensor-core kernels, or the plain kernels.
-template <template <class> class Call, class D>
-void run_attention(Context& context, bool on_tensor_cores, const Call<D>& a,
-                   const DevicePositionTerms<Compute<D>>& device_terms, const Segments& queries, const Segments& keys) {
+template <template <class> class Pass, class D>
+void run_attention(Context& context, bool on_tensor_cores, const Pass<D>& a,
+                   const PositionTableRows<Compute<D>>& tables, const AttentionCall& call) {
   if constexpr (std::is_same_v<D, bfloat16>) {
-    if (on_tensor_cores) return run_tensor(context, a, queries, keys);
+    if (on_tensor_cores) return run_tensor(context, a, call);
   }
-  run_plain(context, a, device_terms, queries, keys);
+  run_plain(context, a, tables, call);
 }
 
 }  // namespace gyre::cuda

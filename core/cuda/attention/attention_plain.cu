@@ -81,33 +81,33 @@ __global__ __launch_bounds__(kPlainThreads, kPlainBlocks<Chunks>) void plain_for
 
 template <class D, int Chunks, class Terms>
 void run(Context& context, const AttentionForward<D>& a, const WorkList& work,
-         const DevicePositionTerms<Compute<D>>& device_terms) {
-  const size_t shared = plain_bytes<Compute<D>>(3, a.scoring.width) + Terms::bytes(device_terms);
+         const PositionTableRows<Compute<D>>& tables) {
+  const size_t shared = plain_bytes<Compute<D>>(3, a.scoring.width) + Terms::bytes(tables);
   launch(plain_forward<D, Chunks, Terms>, dim3(unsigned(work.count * a.scoring.heads)), dim3(kPlainThreads), shared,
-         context.stream(), a, work.items, Terms(device_terms));
+         context.stream(), a, work.items, Terms(tables));
 }
 
 }  // namespace
 
 template <class D>
-void run_plain(Context& context, const AttentionForward<D>& a, const DevicePositionTerms<Compute<D>>& device_terms,
-               const Segments& queries, const Segments& keys) {
+void run_plain(Context& context, const AttentionForward<D>& a, const PositionTableRows<Compute<D>>& tables,
+               const AttentionCall& call) {
   using T = Compute<D>;
-  const WorkList work = attention_work(context, queries, keys, kPlainTile<T>, SegmentFilter::all);
+  const WorkList work = attention_work(context, call.queries, call.keys, kPlainTile<T>, SegmentFilter::all);
   with_plain_chunks(a.scoring.width, [&]<int Chunks>(std::integral_constant<int, Chunks>) {
-    if (device_terms) {
-      run<D, Chunks, PlainPositionTerms<T, PairAxis::query>>(context, a, work, device_terms);
+    if (tables) {
+      run<D, Chunks, PlainPositionTerms<T, PairAxis::query>>(context, a, work, tables);
     } else {
-      run<D, Chunks, NoPositionTerms<T, PairAxis::query>>(context, a, work, device_terms);
+      run<D, Chunks, NoPositionTerms<T, PairAxis::query>>(context, a, work, tables);
     }
   });
 }
 
-template void run_plain(Context&, const AttentionForward<float>&, const DevicePositionTerms<float>&, const Segments&,
-                        const Segments&);
-template void run_plain(Context&, const AttentionForward<double>&, const DevicePositionTerms<double>&, const Segments&,
-                        const Segments&);
-template void run_plain(Context&, const AttentionForward<bfloat16>&, const DevicePositionTerms<float>&, const Segments&,
-                        const Segments&);
+template void run_plain(Context&, const AttentionForward<float>&, const PositionTableRows<float>&,
+                        const AttentionCall&);
+template void run_plain(Context&, const AttentionForward<double>&, const PositionTableRows<double>&,
+                        const AttentionCall&);
+template void run_plain(Context&, const AttentionForward<bfloat16>&, const PositionTableRows<float>&,
+                        const AttentionCall&);
 
 }  // namespace gyre::cuda

@@ -130,41 +130,41 @@ __global__ __launch_bounds__(kPlainThreads, kPlainBlocks<Chunks>) void plain_bac
 }
 
 template <class D, int Chunks, template <class, PairAxis> class Terms>
-void run(Context& context, const AttentionBackward<D>& a, const DevicePositionTerms<Compute<D>>& device_terms,
-         const Segments& queries, const Segments& keys) {
+void run(Context& context, const AttentionBackward<D>& a, const PositionTableRows<Compute<D>>& tables,
+         const AttentionCall& call) {
   using T = Compute<D>;
   using QueryTerms = Terms<T, PairAxis::query>;
   using KeyTerms = Terms<T, PairAxis::key>;
-  const WorkList query_work = attention_work(context, queries, keys, kPlainTile<T>, SegmentFilter::all);
-  const WorkList key_work = attention_work(context, keys, queries, kPlainTile<T>, SegmentFilter::all);
-  const size_t shared = plain_bytes<T>(4, a.scoring.width) + QueryTerms::bytes(device_terms);
+  const WorkList query_work = attention_work(context, call.queries, call.keys, kPlainTile<T>, SegmentFilter::all);
+  const WorkList key_work = attention_work(context, call.keys, call.queries, kPlainTile<T>, SegmentFilter::all);
+  const size_t shared = plain_bytes<T>(4, a.scoring.width) + QueryTerms::bytes(tables);
   const auto blocks = [&](const WorkList& work) { return dim3(unsigned(work.count * a.scoring.heads)); };
   launch(plain_backward_queries<D, Chunks, QueryTerms>, blocks(query_work), dim3(kPlainThreads), shared,
-         context.stream(), a, query_work.items, QueryTerms(device_terms));
+         context.stream(), a, query_work.items, QueryTerms(tables));
   if (!a.dk && !a.dv) return;
   launch(plain_backward_keys<D, Chunks, KeyTerms>, blocks(key_work), dim3(kPlainThreads), shared, context.stream(), a,
-         key_work.items, KeyTerms(device_terms));
+         key_work.items, KeyTerms(tables));
 }
 
 }  // namespace
 
 template <class D>
-void run_plain(Context& context, const AttentionBackward<D>& a, const DevicePositionTerms<Compute<D>>& device_terms,
-               const Segments& queries, const Segments& keys) {
+void run_plain(Context& context, const AttentionBackward<D>& a, const PositionTableRows<Compute<D>>& tables,
+               const AttentionCall& call) {
   with_plain_chunks(a.scoring.width, [&]<int Chunks>(std::integral_constant<int, Chunks>) {
-    if (device_terms) {
-      run<D, Chunks, PlainPositionTerms>(context, a, device_terms, queries, keys);
+    if (tables) {
+      run<D, Chunks, PlainPositionTerms>(context, a, tables, call);
     } else {
-      run<D, Chunks, NoPositionTerms>(context, a, device_terms, queries, keys);
+      run<D, Chunks, NoPositionTerms>(context, a, tables, call);
     }
   });
 }
 
-template void run_plain(Context&, const AttentionBackward<float>&, const DevicePositionTerms<float>&, const Segments&,
-                        const Segments&);
-template void run_plain(Context&, const AttentionBackward<double>&, const DevicePositionTerms<double>&, const Segments&,
-                        const Segments&);
-template void run_plain(Context&, const AttentionBackward<bfloat16>&, const DevicePositionTerms<float>&,
-                        const Segments&, const Segments&);
+template void run_plain(Context&, const AttentionBackward<float>&, const PositionTableRows<float>&,
+                        const AttentionCall&);
+template void run_plain(Context&, const AttentionBackward<double>&, const PositionTableRows<double>&,
+                        const AttentionCall&);
+template void run_plain(Context&, const AttentionBackward<bfloat16>&, const PositionTableRows<float>&,
+                        const AttentionCall&);
 
 }  // namespace gyre::cuda

@@ -168,20 +168,21 @@ __global__ __launch_bounds__(kTileThreads, long_forward_blocks(Width)) void long
 }
 
 template <int Width>
-void run(Context& context, const TensorForward& a, const Segments& queries, const Segments& keys) {
+void run(Context& context, const TensorForward& a, const AttentionCall& call) {
   const auto launch_over = [&](auto kernel, int64_t tiles, const WorkList& work) {
     launch(kernel, dim3(unsigned(work.count * a.scoring.heads)), dim3(kTileThreads),
            size_t(tiles) * Tile<Width>::kElements * sizeof(bfloat16), context.stream(), a, work.items);
   };
-  launch_over(packed_forward<Width>, 3, packed_work(context, queries, keys));
-  launch_over(long_forward<Width>, 4, attention_work(context, queries, keys, kTileRows, SegmentFilter::not_fitting));
+  launch_over(packed_forward<Width>, 3, packed_work(context, call.queries, call.keys));
+  launch_over(long_forward<Width>, 4,
+              attention_work(context, call.queries, call.keys, kTileRows, SegmentFilter::not_fitting));
 }
 
 }  // namespace
 
-void run_tensor(Context& context, const AttentionForward<bfloat16>& a, const Segments& queries, const Segments& keys) {
-  const TensorForward call(a);
-  with_tensor_width(a.scoring.width, [&](auto width) { run<width()>(context, call, queries, keys); });
+void run_tensor(Context& context, const AttentionForward<bfloat16>& a, const AttentionCall& call) {
+  const TensorForward forward(a);
+  with_tensor_width(a.scoring.width, [&](auto width) { run<width()>(context, forward, call); });
 }
 
 }  // namespace gyre::cuda

@@ -83,18 +83,18 @@ __global__ __launch_bounds__(kTileThreads,
 }
 
 template <int Width>
-void run(Context& context, const TensorBackward& a, const Segments& queries, const Segments& keys) {
-  const WorkList packed = packed_work(context, queries, keys);
+void run(Context& context, const TensorBackward& a, const AttentionCall& call) {
+  const WorkList packed = packed_work(context, call.queries, call.keys);
   launch(packed_backward<Width>, dim3(unsigned(packed.count * a.scoring.heads)), dim3(kTileThreads),
          PackedTiles<Width>::kBytes, context.stream(), a, packed.items);
-  run_long_backward<Width>(context, a, queries, keys);
+  run_long_backward<Width>(context, a, call);
 }
 
 }  // namespace
 
-void run_tensor(Context& context, const AttentionBackward<bfloat16>& a, const Segments& queries, const Segments& keys) {
-  const TensorBackward call(a);
-  with_tensor_width(a.scoring.width, [&](auto width) { run<width()>(context, call, queries, keys); });
+void run_tensor(Context& context, const AttentionBackward<bfloat16>& a, const AttentionCall& call) {
+  const TensorBackward backward(a);
+  with_tensor_width(a.scoring.width, [&](auto width) { run<width()>(context, backward, call); });
 }
 
 }  // namespace gyre::cuda

@@ -155,21 +155,22 @@ __global__ __launch_bounds__(kTileThreads,
 }  // namespace
 
 template <int Width>
-void run_long_backward(Context& context, const TensorBackward& a, const Segments& queries, const Segments& keys) {
+void run_long_backward(Context& context, const TensorBackward& a, const AttentionCall& call) {
   constexpr size_t tile = Tile<Width>::kElements * sizeof(bfloat16);
   const auto launch_over = [&](auto kernel, const WorkList& work, size_t bytes) {
     launch(kernel, dim3(unsigned(work.count * a.scoring.heads)), dim3(kTileThreads), bytes, context.stream(), a,
            work.items);
   };
   using enum SegmentFilter;
-  launch_over(backward_of_queries<Width>, attention_work(context, queries, keys, kTileRows, not_fitting), 4 * tile);
+  launch_over(backward_of_queries<Width>, attention_work(context, call.queries, call.keys, kTileRows, not_fitting),
+              4 * tile);
   if (!a.dk.requested() && !a.dv.requested()) return;
-  launch_over(backward_of_keys<Width>, attention_work(context, keys, queries, kTileRows, not_fitting),
+  launch_over(backward_of_keys<Width>, attention_work(context, call.keys, call.queries, kTileRows, not_fitting),
               kKeyTiles<Width> * tile + 2 * kTileThreads * sizeof(float));
 }
 
-template void run_long_backward<32>(Context&, const TensorBackward&, const Segments&, const Segments&);
-template void run_long_backward<64>(Context&, const TensorBackward&, const Segments&, const Segments&);
-template void run_long_backward<128>(Context&, const TensorBackward&, const Segments&, const Segments&);
+template void run_long_backward<32>(Context&, const TensorBackward&, const AttentionCall&);
+template void run_long_backward<64>(Context&, const TensorBackward&, const AttentionCall&);
+template void run_long_backward<128>(Context&, const TensorBackward&, const AttentionCall&);
 
 }  // namespace gyre::cuda

@@ -60,22 +60,21 @@ struct StagedSums {
   __device__ float* row(int i) const { return data + i * kStride; }
 };
 
-// Rotates features f .. f + 7 of a row: x C + sign * partner S. `partner`: the pack with the partners, which is x
-// itself for interleaved pairs.
+// Rotates features f .. f + 7 of a row. `partner`: the pack with the partners, which is x itself for interleaved pairs.
+template <bool back>
 __device__ inline void rotate_pack(float (&to)[8], const float (&x)[8], const float (&partner)[8], const float* factors,
-                                   int f, const RopeRows<float>& row_rotation, float sign) {
+                                   int f, const RopeRows<float>& row_rotation) {
   float c[8], s[8];
   load_numbers(c, factors + f, 8, true);
   load_numbers(s, factors + row_rotation.dims + f, 8, true);
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
-    const float other = row_rotation.interleaved ? partner[i ^ 1] : partner[i];
-    to[i] = x[i] * c[i] + sign * other * s[i];
+    to[i] = rotated_feature<back>(x[i], row_rotation.interleaved() ? partner[i ^ 1] : partner[i], c[i], s[i]);
   }
 }
 
 __device__ inline int partner_pack(const RopeRows<float>& row_rotation, int f) {
-  return row_rotation.interleaved ? f : row_rotation.partner(f);
+  return row_rotation.interleaved() ? f : row_rotation.partner(f);
 }
 
 // Calls f(row, feature) for each pack of the warp's strip.
@@ -115,7 +114,7 @@ __device__ inline void load_strip(const Tile<Width>& tile, const HeadSlice& from
       float own[8], partner[8], rotated[8];
       load_numbers(own, x + f, 8, true);
       load_numbers(partner, x + partner_pack(row_rotation, f), 8, true);
-      rotate_pack(rotated, own, partner, row_rotation.factors(row), f, row_rotation, 1);
+      rotate_pack<false>(rotated, own, partner, row_rotation.factors(row), f, row_rotation);
       store_numbers(tile.at(i, f), rotated, 8, true);
     } else {
       copy_async(tile.at(i, f), x + f, inside);
@@ -176,7 +175,7 @@ __device__ inline void store_gradients(const HeadSlice& to, int strip, const flo
     if (head.row_rotation.positions && f < head.row_rotation.dims) {
       float partner[8], rotated[8];
       load_numbers(partner, dy + partner_pack(head.row_rotation, f), 8, true);
-      rotate_pack(rotated, own, partner, head.row_rotation.factors(row), f, head.row_rotation, -1);
+      rotate_pack<true>(rotated, own, partner, head.row_rotation.factors(row), f, head.row_rotation);
       store_numbers(y + f, rotated, 8, true);
     } else {
       store_numbers(y + f, own, 8, true);

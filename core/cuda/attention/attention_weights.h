@@ -35,7 +35,7 @@ struct TensorBackward {
 
 // Segments that do not fit into one tile. Their queries and keys are already rotated (rotates_first()).
 template <int Width>
-void run_long_backward(Context& context, const TensorBackward& a, const Segments& queries, const Segments& keys);
+void run_long_backward(Context& context, const TensorBackward& a, const AttentionCall& call);
 
 constexpr float kInvisible = INFINITY;  // log-sum-exp of a query that has the weight 0
 

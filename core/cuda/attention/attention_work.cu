@@ -10,7 +10,6 @@ namespace gyre::cuda {
 namespace {
 
 constexpr int64_t kInts = sizeof(AttentionWork) / sizeof(int32_t);
-static_assert(kWarpsOfBlock == kTileRows / kStripRows);
 using Items = std::vector<AttentionWork>;
 
 AttentionWork work_of(const Segments& rows, const Segments& others, int s, int begin) {

@@ -1,6 +1,6 @@
 // Decode attention with a KV cache: one query per hypothesis, over the tokens of the hypothesis. The cache holds one
 // tensor per step; `ancestry` gives the row of each token.
-//   out = sum_t p_t v_t,  p = softmax(scale * q . k_t), plus relative-position terms (AttentionPositionTerms)
+//   out = sum_t p_t v_t,  p = softmax(scale * q . k_t), plus relative-position terms (PositionTables)
 // One block per row and head. A team is as many lanes as hold the features of a head, 16 bytes each. The tokens are
 // distributed over the teams. Each team runs an online softmax: it keeps its largest score so far, the sum of the
 // exponentials, and the sum of the weighted values. Then the teams of a warp are added, and then the warps, in a fixed
@@ -109,23 +109,23 @@ template <class D>
 struct StepPositionTerms {
   using T = Compute<D>;
   static constexpr int P = kParts<D>, N = kPackSize<D>;
-  const DevicePositionTerms<T>& device_terms;
+  const PositionTableRows<T>& tables;
   int64_t last;  // position of the last token
   int head;
 
-  __device__ int64_t first_seen() const { return last > device_terms.window ? last - device_terms.window : 0; }
+  __device__ int64_t first_seen() const { return last > tables.window ? last - tables.window : 0; }
   // The lane's partial sum of q . query_table + k . key_table + pos_queries . pos_keys.
   __device__ T dots(const Lane<D>& lane, const Pack<D> (&q)[P], const Pack<D> (&k)[P], int64_t t) const {
     T sum = 0;
-    for_features(lane, device_terms.query, t, [&](int p, int i, T x) { sum += q[p][i] * x; });
-    for_features(lane, device_terms.key, t, [&](int p, int i, T x) { sum += k[p][i] * x; });
-    const T *x = device_terms.pos_queries.row(last, head), *y = device_terms.pos_keys.row(t, head);
-    for (int f = lane.lane; f < device_terms.pos_width; f += lane.team) sum += x[f] * y[f];
+    for_features(lane, tables.query, t, [&](int p, int i, T x) { sum += q[p][i] * x; });
+    for_features(lane, tables.key, t, [&](int p, int i, T x) { sum += k[p][i] * x; });
+    const T *x = tables.pos_queries.row(last, head), *y = tables.pos_keys.row(t, head);
+    for (int f = lane.lane; f < tables.pos_width; f += lane.team) sum += x[f] * y[f];
     return sum;
   }
-  __device__ T bias(int64_t t) const { return device_terms.bias_of(t - last, head) * std::numbers::log2e_v<T>; }
+  __device__ T bias(int64_t t) const { return tables.bias_of(t - last, head) * std::numbers::log2e_v<T>; }
   __device__ void add_values(Progress<D>& progress, T weight, const Lane<D>& lane, int64_t t) const {
-    for_features(lane, device_terms.value, t, [&](int p, int i, T x) { progress.values[p][i] += weight * x; });
+    for_features(lane, tables.value, t, [&](int p, int i, T x) { progress.values[p][i] += weight * x; });
   }
 
  private:
@@ -133,7 +133,7 @@ struct StepPositionTerms {
   template <class F>
   __device__ void for_features(const Lane<D>& lane, const HeadTable<T>& table, int64_t t, const F& f) const {
     if (!table) return;
-    const T* row = table.row(device_terms.zero_offset + t - last, head);
+    const T* row = table.row(tables.zero_offset + t - last, head);
 #pragma unroll
     for (int p = 0; p < P; ++p) {
       T numbers[N];
@@ -146,13 +146,13 @@ struct StepPositionTerms {
 
 template <class D, bool Ordered, class T = Compute<D>>
 __global__ void attend(D* out, Steps<D> steps, const int32_t* ancestry, int heads, int width, bool aligned, int team,
-                       T scale, const DevicePositionTerms<T> device_terms) {
+                       T scale, const PositionTableRows<T> tables) {
   constexpr int P = kParts<D>, N = kPackSize<D>;
   __shared__ T largest[kWarps], sums[kWarps], values[kWarps][kWidestHead];
   const int thread = int(threadIdx.x), warp = thread / kWarp;
   const Lane<D> lane{thread % team, team, width, aligned};
   const int64_t row = blockIdx.x / heads, feature = blockIdx.x % heads * int64_t(width), d = int64_t(heads) * width;
-  const StepPositionTerms<D> terms{device_terms, steps.count - 1, int(blockIdx.x % heads)};
+  const StepPositionTerms<D> terms{tables, steps.count - 1, int(blockIdx.x % heads)};
   const int32_t* row_of_step = ancestry + row * steps.count;
 
   Pack<D> q[P], k[P], v[P];
@@ -211,7 +211,7 @@ Tensor words_of(const std::vector<const void*>& addresses) {
 }  // namespace
 
 void CudaKernels::decode_attention(const Tensor& out, const std::vector<Tensor>& steps, const Tensor& ancestry,
-                                   const AttentionShape& shape, const AttentionPositionTerms& terms) {
+                                   const AttentionShape& shape, const PositionTables& terms) {
   const int64_t rows = out.rows(), width = out.cols() / shape.heads, count = int64_t(steps.size());
   require(width <= kWidestHead, "[cuda attention] expected heads of at most ", kWidestHead, " features, got ", width);
   dispatch_data_type(out, [&]<class D>(D) {
@@ -231,10 +231,10 @@ void CudaKernels::decode_attention(const Tensor& out, const std::vector<Tensor>&
     const Tensor words = words_of(others);  // must live until the kernel is queued
     table.others = reinterpret_cast<const D* const*>(context_.ids(words));
     const int64_t lanes = std::min<int64_t>(divide_up(width, kPackSize<D>), kWarp);
-    const DevicePositionTerms<T> device_terms(terms, shape, width, int(count));
-    launch(device_terms ? attend<D, true> : attend<D, false>, dim3(unsigned(rows * shape.heads)), dim3(kWarps * kWarp),
-           0, context_.stream(), out.data<D>(), table, context_.ids(ancestry), shape.heads, int(width), aligned,
-           int(std::bit_ceil(uint64_t(lanes))), T(shape.scale) * std::numbers::log2e_v<T>, device_terms);
+    const PositionTableRows<T> tables(terms, shape, width, int(count));
+    launch(tables ? attend<D, true> : attend<D, false>, dim3(unsigned(rows * shape.heads)), dim3(kWarps * kWarp), 0,
+           context_.stream(), out.data<D>(), table, context_.ids(ancestry), shape.heads, int(width), aligned,
+           int(std::bit_ceil(uint64_t(lanes))), T(shape.scale) * std::numbers::log2e_v<T>, tables);
   });
 }
 

@@ -25,7 +25,7 @@ __global__ void add_groups_kernel(Rows<D> dx, const Compute<D>* exact, RopeRows<
   Compute<D> value = sum(f);
   if (row_rotation.positions && f < row_rotation.dims) {
     const Compute<D>* factors = row_rotation.factors(row);
-    value = value * factors[f] - sum(row_rotation.partner(f)) * factors[row_rotation.dims + f];
+    value = rotated_feature<true>(value, sum(row_rotation.partner(f)), factors[f], factors[row_rotation.dims + f]);
   }
   store(dx.data + row * dx.stride + column, value);
 }

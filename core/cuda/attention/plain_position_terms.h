@@ -243,8 +243,8 @@ struct TilePair {
 
 template <class T, PairAxis own>
 struct NoPositionTerms {
-  NoPositionTerms(const DevicePositionTerms<T>&) {}
-  static size_t bytes(const DevicePositionTerms<T>&) { return 0; }
+  NoPositionTerms(const PositionTableRows<T>&) {}
+  static size_t bytes(const PositionTableRows<T>&) { return 0; }
 
   __device__ int first_key(const Scoring<T>&, const TilePair<T>&, int) const { return 0; }
   __device__ int end_key(const Scoring<T>& s, const TilePair<T>& pair, int i) const {
@@ -268,27 +268,27 @@ struct NoPositionTerms {
 
 template <class T, PairAxis own>
 struct PlainPositionTerms {
-  DevicePositionTerms<T> device_terms;
+  PositionTableRows<T> tables;
 
-  PlainPositionTerms(const DevicePositionTerms<T>& device_terms) : device_terms(device_terms) {}
+  PlainPositionTerms(const PositionTableRows<T>& tables) : tables(tables) {}
   // Bytes of shared memory for parts of tables.
-  static size_t bytes(const DevicePositionTerms<T>& device_terms) {
-    return device_terms.has_vectors() ? kPartElements<T> * sizeof(T) : 0;
+  static size_t bytes(const PositionTableRows<T>& tables) {
+    return tables.has_vectors() ? kPartElements<T> * sizeof(T) : 0;
   }
 
   // Query i sees the keys [first_key, end_key); both bounds may be outside of the segment.
   __device__ int first_key(const Scoring<T>&, const TilePair<T>& pair, int i) const {
-    return max(0, pair.position(i) - device_terms.window);
+    return max(0, pair.position(i) - tables.window);
   }
   __device__ int end_key(const Scoring<T>& s, const TilePair<T>& pair, int i) const {
-    return min(s.edge(i, pair.queries, pair.keys), pair.position(i) + device_terms.window + 1);
+    return min(s.edge(i, pair.queries, pair.keys), pair.position(i) + tables.window + 1);
   }
   // Key j is seen by the queries [first_query, end_query).
   __device__ int first_query(const Scoring<T>& s, const TilePair<T>& pair, int j) const {
-    return max(s.first_query(j, pair.queries, pair.keys), j - pair.position(0) - device_terms.window);
+    return max(s.first_query(j, pair.queries, pair.keys), j - pair.position(0) - tables.window);
   }
   __device__ int end_query(const TilePair<T>& pair, int j) const {
-    return min(pair.queries, j - pair.position(0) + device_terms.window + 1);
+    return min(pair.queries, j - pair.position(0) + tables.window + 1);
   }
   __device__ bool sees(const Scoring<T>& s, const TilePair<T>& pair, int i, int j) const {
     return j >= first_key(s, pair, i) && j < end_key(s, pair, i);
@@ -297,22 +297,22 @@ struct PlainPositionTerms {
   // scores[r] += q . query_table[t] + k . key_table[t] + pos_queries . pos_keys
   __device__ void add_scores(T (&scores)[kOwnRows<T>], const TilePair<T>& pair, const PlainTile<T>& queries,
                              const PlainTile<T>& keys) const {
-    add_band_dots<PairAxis::query>(scores, pair, device_terms.query, queries);
-    add_band_dots<PairAxis::key>(scores, pair, device_terms.key, keys);
+    add_band_dots<PairAxis::query>(scores, pair, tables.query, queries);
+    add_band_dots<PairAxis::key>(scores, pair, tables.key, keys);
     T* const others = pair.parts + kPlainTile<T> * kPartStride<T>;
-    for (int first = 0; first < device_terms.pos_width; first += kPartWidth) {
+    for (int first = 0; first < tables.pos_width; first += kPartWidth) {
       __syncthreads();  // the previous part has been read
-      load_part(pair.parts, kPlainTile<T>, device_terms.pos_queries, pair.position(pair.query), pair.head, first,
-                device_terms.pos_width);
-      load_part(others, kPlainTile<T>, device_terms.pos_keys, pair.key, pair.head, first, device_terms.pos_width);
+      load_part(pair.parts, kPlainTile<T>, tables.pos_queries, pair.position(pair.query), pair.head, first,
+                tables.pos_width);
+      load_part(others, kPlainTile<T>, tables.pos_keys, pair.key, pair.head, first, tables.pos_width);
       __syncthreads();
       add_dots(scores, AxisRows<T, own, PairAxis::query>{pair.parts}, AxisRows<T, own, PairAxis::key>{others},
-               part_features<T>(first, device_terms.pos_width));
+               part_features<T>(first, tables.pos_width));
     }
   }
   // dots[r] += dout . value_table[t]
   __device__ void add_value_dots(T (&dots)[kOwnRows<T>], const TilePair<T>& pair, const PlainTile<T>& dout) const {
-    add_band_dots<PairAxis::query>(dots, pair, device_terms.value, dout);
+    add_band_dots<PairAxis::query>(dots, pair, tables.value, dout);
   }
 
   // sums[r][c] += sum over the other rows of weights[r] * feature lane + 32 c of table[t], for the table that `axis`
@@ -320,9 +320,9 @@ struct PlainPositionTerms {
   template <PairAxis axis, int Chunks>
   __device__ void add_rows(T (&sums)[kOwnRows<T>][Chunks], const T (&weights)[kOwnRows<T>], const TilePair<T>& pair,
                            int count) const {
-    const HeadTable<T>& table = axis == PairAxis::query ? device_terms.query
-                                : axis == PairAxis::key ? device_terms.key
-                                                        : device_terms.value;
+    const HeadTable<T>& table = axis == PairAxis::query ? tables.query
+                                : axis == PairAxis::key ? tables.key
+                                                        : tables.value;
     if (!table) return;
 #pragma unroll
     for (int first = 0; first < Chunks; first += kPartChunks) {
@@ -333,15 +333,14 @@ struct PlainPositionTerms {
   }
 
   __device__ T log2_score(const Scoring<T>& s, T dots, const TilePair<T>& pair, int i, int j) const {
-    return dots * s.scale_log2 + device_terms.bias_of(j - pair.position(i), pair.head) * std::numbers::log2e_v<T>;
+    return dots * s.scale_log2 + tables.bias_of(j - pair.position(i), pair.head) * std::numbers::log2e_v<T>;
   }
 
  private:
   __device__ void load_band(const TilePair<T>& pair, const HeadTable<T>& table, int first) const {
     const int nearest = pair.key - pair.position(pair.query) - (kPlainTile<T> - 1);
     __syncthreads();  // the previous part has been read
-    load_part(pair.parts, 2 * kPlainTile<T> - 1, table, device_terms.zero_offset + nearest, pair.head, first,
-              pair.width);
+    load_part(pair.parts, 2 * kPlainTile<T> - 1, table, tables.zero_offset + nearest, pair.head, first, pair.width);
     __syncthreads();
   }
   template <PairAxis axis>

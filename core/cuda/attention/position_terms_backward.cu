@@ -37,37 +37,35 @@ struct Walk {
   AttentionWork w;  // rows are queries
   int own_row;      // first own row of the block
   const Scoring<T>& s;
-  const DevicePositionTerms<T>& device_terms;
+  const PositionTableRows<T>& tables;
   int ahead = w.count_other - w.count;  // position of the first query
   int first = 0, end = 0;
 
-  __device__ Walk(const AttentionWork& w, int own_row, const Scoring<T>& s, const DevicePositionTerms<T>& device_terms)
-      : w(w), own_row(own_row), s(s), device_terms(device_terms) {
+  __device__ Walk(const AttentionWork& w, int own_row, const Scoring<T>& s, const PositionTableRows<T>& tables)
+      : w(w), own_row(own_row), s(s), tables(tables) {
     constexpr int last = kPlainTile<T> - 1;
-    const int after = s.causal ? 0 : device_terms.window;  // the largest visible distance
+    const int after = s.causal ? 0 : tables.window;  // the largest visible distance
     if constexpr (own == PairAxis::distance) {
-      const int t = own_row - device_terms.zero_offset;
-      if (t > after || t + last < -device_terms.window) return;
+      const int t = own_row - tables.zero_offset;
+      if (t > after || t + last < -tables.window) return;
       first = max(0, -ahead - t - last);
       end = min(w.count, w.count_other - ahead - t);
     } else if constexpr (own == PairAxis::query) {
       if (own_row >= w.count_other || own_row + last < ahead) return;
-      first = max(0, own_row - device_terms.window);
+      first = max(0, own_row - tables.window);
       end = min(w.count_other, own_row + last + after + 1);
     } else {
       if (own_row >= w.count_other) return;
       first = max(0, own_row - after - ahead);
-      end = min(w.count, own_row + last + device_terms.window + 1 - ahead);
+      end = min(w.count, own_row + last + tables.window + 1 - ahead);
     }
   }
 
   __device__ TileStarts starts(int other) const {
     constexpr int last = kPlainTile<T> - 1;
-    if constexpr (own == PairAxis::distance)
-      return {other, other + ahead + own_row - device_terms.zero_offset, own_row};
-    if constexpr (own == PairAxis::query)
-      return {own_row - ahead, other, device_terms.zero_offset + other - own_row - last};
-    return {other, own_row, device_terms.zero_offset + own_row - (other + ahead) - last};
+    if constexpr (own == PairAxis::distance) return {other, other + ahead + own_row - tables.zero_offset, own_row};
+    if constexpr (own == PairAxis::query) return {own_row - ahead, other, tables.zero_offset + other - own_row - last};
+    return {other, own_row, tables.zero_offset + own_row - (other + ahead) - last};
   }
 
   // The pair of the warp's own row r and the lane's other row: query, key, and the mask.
@@ -80,7 +78,7 @@ struct Walk {
     const int i = at.query + axis_row<T, own, PairAxis::query>(row, lane);
     const int j = at.key + axis_row<T, own, PairAxis::key>(row, lane), t = j - (i + ahead);
     const bool inside = lane < kPlainTile<T> && i >= 0 && i < w.count && j >= 0 && j < w.count_other;
-    return {i, j, inside && t <= (s.causal ? 0 : device_terms.window) && t >= -device_terms.window};
+    return {i, j, inside && t <= (s.causal ? 0 : tables.window) && t >= -tables.window};
   }
 };
 
@@ -91,7 +89,7 @@ template <class D, PairAxis own>
 struct Block {
   using T = Compute<D>;
   const AttentionBackward<D>& a;
-  const DevicePositionTerms<T>& device_terms;
+  const PositionTableRows<T>& tables;
   int head;
   const Walk<T, own>& walk;
   TileStarts at;
@@ -124,12 +122,11 @@ struct Block {
     if (table) load_part(part, kAxisRows<T, own, PairAxis::distance>, table, at.distance, head, first, a.scoring.width);
   }
   __device__ void load_pos_queries(T* part, int first) const {
-    load_part(part, kAxisRows<T, own, PairAxis::query>, device_terms.pos_queries, at.query + walk.ahead, head, first,
-              device_terms.pos_width);
+    load_part(part, kAxisRows<T, own, PairAxis::query>, tables.pos_queries, at.query + walk.ahead, head, first,
+              tables.pos_width);
   }
   __device__ void load_pos_keys(T* part, int first) const {
-    load_part(part, kAxisRows<T, own, PairAxis::key>, device_terms.pos_keys, at.key, head, first,
-              device_terms.pos_width);
+    load_part(part, kAxisRows<T, own, PairAxis::key>, tables.pos_keys, at.key, head, first, tables.pos_width);
   }
   template <PairAxis axis>
   __device__ AxisRows<T, own, axis> rows(int n) const {
@@ -143,21 +140,21 @@ struct Block {
       __syncthreads();  // the previous part has been read
       load_queries(operand(0), first);
       load_keys(operand(1), first);
-      load_table(operand(2), device_terms.query, first);
-      load_table(operand(3), device_terms.key, first);
+      load_table(operand(2), tables.query, first);
+      load_table(operand(3), tables.key, first);
       __syncthreads();
       add_dots(dots, rows<PairAxis::query>(0), rows<PairAxis::key>(1), features);
-      if (device_terms.query) add_dots(dots, rows<PairAxis::query>(0), rows<PairAxis::distance>(2), features);
-      if (device_terms.key) add_dots(dots, rows<PairAxis::key>(1), rows<PairAxis::distance>(3), features);
+      if (tables.query) add_dots(dots, rows<PairAxis::query>(0), rows<PairAxis::distance>(2), features);
+      if (tables.key) add_dots(dots, rows<PairAxis::key>(1), rows<PairAxis::distance>(3), features);
     }
   }
   __device__ void add_pos_scores(T (&dots)[kOwnRows<T>]) const {
-    for (int first = 0; first < device_terms.pos_width; first += kPartWidth) {
+    for (int first = 0; first < tables.pos_width; first += kPartWidth) {
       __syncthreads();
       load_pos_queries(operand(0), first);
       load_pos_keys(operand(1), first);
       __syncthreads();
-      add_dots(dots, rows<PairAxis::query>(0), rows<PairAxis::key>(1), part_features<T>(first, device_terms.pos_width));
+      add_dots(dots, rows<PairAxis::query>(0), rows<PairAxis::key>(1), part_features<T>(first, tables.pos_width));
     }
   }
   // dots[r] += dout . (v + value_table)
@@ -167,10 +164,10 @@ struct Block {
       __syncthreads();
       load_dout(operand(0), first);
       load_values(operand(1), first);
-      load_table(operand(2), device_terms.value, first);
+      load_table(operand(2), tables.value, first);
       __syncthreads();
       add_dots(dots, rows<PairAxis::query>(0), rows<PairAxis::key>(1), features);
-      if (device_terms.value) add_dots(dots, rows<PairAxis::query>(0), rows<PairAxis::distance>(2), features);
+      if (tables.value) add_dots(dots, rows<PairAxis::query>(0), rows<PairAxis::distance>(2), features);
     }
   }
 
@@ -184,8 +181,7 @@ struct Block {
     for (int r = 0; r < kOwnRows<T>; ++r) {
       const auto [i, j, visible] = walk.pair(r, at);
       const int64_t saved = head * a.query_rows + walk.w.first + i;
-      const T score =
-          weights[r] * s.scale_log2 + device_terms.bias_of(j - (i + walk.ahead), head) * std::numbers::log2e_v<T>;
+      const T score = weights[r] * s.scale_log2 + tables.bias_of(j - (i + walk.ahead), head) * std::numbers::log2e_v<T>;
       Pair<T> pair(s, score, dweights[r], visible ? a.lse[saved] : T(0), visible, head, int64_t(walk.w.first_other) + j,
                    i);
       pair.finish(T(1), visible ? a.sums[saved] : T(0));
@@ -249,7 +245,7 @@ __device__ inline void store_sums(T* to, const SlicedSums<T>& all, const PartSum
 template <class D, PairAxis own>
 __global__ __launch_bounds__(kPlainThreads) void sum_terms(const SlicedSums<Compute<D>> to,
                                                            const AttentionBackward<D> a,
-                                                           const DevicePositionTerms<Compute<D>> device_terms,
+                                                           const PositionTableRows<Compute<D>> tables,
                                                            const AttentionWork* segments, int64_t count) {
   using T = Compute<D>;
   const int heads = a.scoring.heads, head = int(blockIdx.x) % heads;
@@ -257,9 +253,9 @@ __global__ __launch_bounds__(kPlainThreads) void sum_terms(const SlicedSums<Comp
   PartSums<T> sums[3] = {};
   T bias[kOwnRows<T>] = {};
   for (int64_t n = count * blockIdx.y / gridDim.y; n < count * (blockIdx.y + 1) / gridDim.y; ++n) {
-    const Walk<T, own> walk(segments[n], own_row, a.scoring, device_terms);
+    const Walk<T, own> walk(segments[n], own_row, a.scoring, tables);
     for (int other = walk.first; other < walk.end; other += kPlainTile<T>) {
-      const Block<D, own> block{a, device_terms, head, walk, walk.starts(other)};
+      const Block<D, own> block{a, tables, head, walk, walk.starts(other)};
       T weights[kOwnRows<T>], dweights[kOwnRows<T>];
       block.weigh(weights, dweights);
       for (int r = 0; r < kOwnRows<T>; ++r) bias[r] += dweights[r];
@@ -317,9 +313,9 @@ class TermSums {
     requests_.push_back({gradient, sliced});
   }
 
-  void run(const DevicePositionTerms<T>& device_terms) {
+  void run(const PositionTableRows<T>& tables) {
     launch(sum_terms<D, own>, dim3(unsigned(tiles_ * a_.scoring.heads), unsigned(slices_), unsigned(parts_)),
-           dim3(kPlainThreads), kOperands * kPartElements<T> * sizeof(T), context_.stream(), sums_, a_, device_terms,
+           dim3(kPlainThreads), kOperands * kPartElements<T> * sizeof(T), context_.stream(), sums_, a_, tables,
            segments_.items, segments_.count);
     for (const Request& w : requests_) {
       constexpr int kThreads = 256;
@@ -347,11 +343,12 @@ int64_t rows_or_none(const Tensor& t) { return t ? t.rows() : 0; }
 }  // namespace
 
 template <class D>
-void add_term_gradients(Context& context, const AttentionPositionTerms& d, const AttentionBackward<D>& a,
-                        const DevicePositionTerms<Compute<D>>& device_terms, const Segments& queries,
-                        const Segments& keys) {
+void add_term_gradients(Context& context, const PositionTables& d, const AttentionBackward<D>& a,
+                        const PositionTableRows<Compute<D>>& tables, const AttentionCall& call) {
   using Sums = SlicedSums<Compute<D>>;
-  const auto segments = [&] { return attention_work(context, queries, keys, kWholeSegment, SegmentFilter::all); };
+  const auto segments = [&] {
+    return attention_work(context, call.queries, call.keys, kWholeSegment, SegmentFilter::all);
+  };
   if (d.has_distances()) {
     const int64_t rows = std::max(
         {rows_or_none(d.bias), rows_or_none(d.query_table), rows_or_none(d.key_table), rows_or_none(d.value_table)});
@@ -361,23 +358,23 @@ void add_term_gradients(Context& context, const AttentionPositionTerms& d, const
     sums.request(d.key_table, &Sums::key, a.scoring.width);
     sums.request(d.value_table, &Sums::value, a.scoring.width);
     sums.request(d.bias, &Sums::bias, 1);
-    sums.run(device_terms);
+    sums.run(tables);
   }
   const auto add_pos_scores = [&]<PairAxis own>(std::integral_constant<PairAxis, own>, const Tensor& gradient) {
     if (!gradient) return;
-    TermSums<D, own> sums(context, a, segments(), gradient.rows(), device_terms.pos_width);
-    sums.request(gradient, &Sums::positions, device_terms.pos_width);
-    sums.run(device_terms);
+    TermSums<D, own> sums(context, a, segments(), gradient.rows(), tables.pos_width);
+    sums.request(gradient, &Sums::positions, tables.pos_width);
+    sums.run(tables);
   };
   add_pos_scores(std::integral_constant<PairAxis, PairAxis::query>{}, d.pos_queries);
   add_pos_scores(std::integral_constant<PairAxis, PairAxis::key>{}, d.pos_keys);
 }
 
-template void add_term_gradients(Context&, const AttentionPositionTerms&, const AttentionBackward<float>&,
-                                 const DevicePositionTerms<float>&, const Segments&, const Segments&);
-template void add_term_gradients(Context&, const AttentionPositionTerms&, const AttentionBackward<double>&,
-                                 const DevicePositionTerms<double>&, const Segments&, const Segments&);
-template void add_term_gradients(Context&, const AttentionPositionTerms&, const AttentionBackward<bfloat16>&,
-                                 const DevicePositionTerms<float>&, const Segments&, const Segments&);
+template void add_term_gradients(Context&, const PositionTables&, const AttentionBackward<float>&,
+                                 const PositionTableRows<float>&, const AttentionCall&);
+template void add_term_gradients(Context&, const PositionTables&, const AttentionBackward<double>&,
+                                 const PositionTableRows<double>&, const AttentionCall&);
+template void add_term_gradients(Context&, const PositionTables&, const AttentionBackward<bfloat16>&,
+                                 const PositionTableRows<float>&, const AttentionCall&);
 
 }  // namespace gyre::cuda

@@ -1,12 +1,11 @@
 // y = x w^T + bias;  dx = dx_before + dy w;  dw += dy^T x;  dbias += sum_rows(dy)
 // cublasLt requires a bias of y's type. For bf16 data the bias is rounded, like the weights.
-#include "gyre/core/cuda/activations.h"
 #include "gyre/core/cuda/columns.h"
 #include "gyre/core/cuda/cuda_kernels.h"
+#include "gyre/core/cuda/formulas.h"
 #include "gyre/core/cuda/gemm/product.h"
 #include "gyre/core/cuda/gemm/row_passes.h"
 #include "gyre/core/cuda/map.h"
-#include "gyre/core/cuda/rounding.h"
 #include "gyre/core/cuda/runtime/context.h"
 
 namespace gyre::cuda {
@@ -18,7 +17,7 @@ Tensor in_type(Context& context, const Tensor& t, DType dtype) {
   require(t.dtype() == DType::f32 && dtype == DType::bf16, "[cuda linear] cannot use ", t.dtype(), " with ", dtype,
           " data");
   const Tensor rounded = context.empty(t.shape(), dtype);
-  round_to_bf16(context, rounded, t);
+  convert(context, rounded, t);
   return rounded;
 }
 
@@ -45,6 +44,15 @@ void CudaKernels::linear_backward(const Tensor& dx, const Tensor& dw, const Tens
                                   const Tensor& x, const Tensor& w, const Tensor& dx_before) {
   product_backward(context_, dx, dw, dy, x, w, dx_before, tf32_);
   if (dbias) add_row_sums(context_, dbias, dy);
+}
+
+void CudaKernels::matmul(const Tensor& y, const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b) {
+  if (y.size() == 0) return;
+  if (a.size() == 0) return y.zero();
+  const DType dtype = a.dtype() == DType::bf16 ? a.dtype() : b.dtype();
+  const Tensor x = in_type(context_, a, dtype), w = in_type(context_, b, dtype);
+  const auto operand = [](const Tensor& t, bool over_rows) { return over_rows ? columns(t) : rows(t); };
+  product(context_, y, operand(x, transpose_a), operand(w, !transpose_b), {.tf32 = tf32_});
 }
 
 // ---- A linear layer with an activation and dropout -----------------------------------------------------------------

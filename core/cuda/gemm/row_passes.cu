@@ -1,5 +1,5 @@
-#include "gyre/core/cuda/activations.h"
 #include "gyre/core/cuda/columns.h"
+#include "gyre/core/cuda/formulas.h"
 #include "gyre/core/cuda/gemm/row_passes.h"
 
 namespace gyre::cuda {

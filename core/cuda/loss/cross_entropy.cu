@@ -1,15 +1,14 @@
-// Label-smoothed cross-entropy with z-loss. For each row of logits x: lse = log sum_j exp(x_j),
-//   loss = (1 - eps) (lse - x_t) + eps (lse - mean(x)) + z lse^2,
-//   dx_j = dloss ((1 + 2 z lse) exp(x_j - lse) - eps / v - (1 - eps) [j = t])
-// One block per row. For the gradient in place it keeps the row in shared memory.
-// R-Drop (formulas: core/cpu/loss/cross_entropy.cpp) has one block per pair of rows, x and y, and reads both twice.
+// Cross-entropy has one block per row of logits. For the gradient in place it keeps the row in shared memory.
+// R-Drop has one block per pair of rows, x and y, and reads both twice.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "gyre/core/cuda/cuda_kernels.h"
 #include "gyre/core/cuda/dispatch.h"
+#include "gyre/core/cuda/formulas.h"
 #include "gyre/core/cuda/vectors.h"
+#include "gyre/core/kernels/gpu_blocks.h"
 
 namespace gyre::cuda {
 
@@ -106,31 +105,10 @@ struct Totals {
 
 namespace {
 
-// The longest row that is kept in shared memory. Two blocks run side by side on a multiprocessor with twice as much,
-// and GPUs of compute capability 8.0 to 9.0 have at least this much per block.
-constexpr size_t kKeptBytes = 96 << 10;
-
-struct LossTerms {
-  double loss, nll, counted, correct;
-};
-
-// The terms of a row, from its totals.
-template <class T, class C>
-__device__ LossTerms terms_of(const Totals<C>& totals, C lse, const T* x, int64_t target, int64_t v,
-                              const CrossEntropyOptions& options) {
-  if (target < 0) return {0, 0, 0, 0};
-  const C target_logit = load(x + target);
-  const double nll = double(lse) - double(target_logit);
-  const double uniform = options.smoothing > 0 ? double(lse) - double(totals.sum) / double(v) : 0;
-  const double z = options.z_loss * double(lse) * double(lse);
-  return {(1 - options.smoothing) * nll + options.smoothing * uniform + z, nll, 1,
-          target_logit == totals.largest ? 1.0 : 0.0};
-}
-
 // lse may be null. stride: from row to row.
 template <class T, class C = Compute<T>>
 __global__ void __launch_bounds__(kMaxRowThreads)
-    forward_rows(LossTerms* terms, C* lse, const T* logits, const int32_t* targets, int64_t v, int64_t stride,
+    forward_rows(RowTerms* terms, C* lse, const T* logits, const int32_t* targets, int64_t v, int64_t stride,
                  CrossEntropyOptions options) {
   __shared__ C scratch[kWarp];
   const int64_t row = blockIdx.x;
@@ -141,18 +119,15 @@ __global__ void __launch_bounds__(kMaxRowThreads)
   if (threadIdx.x != 0) return;
   const C l = totals.log_sum_exp();
   if (lse) lse[row] = l;
-  terms[row] = terms_of(totals, l, x, targets[row], v, options);
+  terms[row] = row_terms(x, targets[row], l, totals.largest, totals.sum, v, options);
 }
 
 // Runs as one block, so that the order of the sum is fixed.
-__global__ void add_terms(double* sums, const LossTerms* terms, int64_t n) {
+__global__ void add_terms(double* sums, const RowTerms* terms, int64_t n) {
   __shared__ double scratch[kWarp];
-  LossTerms t{0, 0, 0, 0};
+  RowTerms t;
 #pragma unroll 4
-  for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
-    const LossTerms row = terms[i];
-    t = {t.loss + row.loss, t.nll + row.nll, t.counted + row.counted, t.correct + row.correct};
-  }
+  for (int64_t i = threadIdx.x; i < n; i += blockDim.x) t += terms[i];
   const double loss = block_sum(t.loss, scratch), nll = block_sum(t.nll, scratch);
   const double counted = block_sum(t.counted, scratch), correct = block_sum(t.correct, scratch);
   if (threadIdx.x != 0) return;
@@ -160,17 +135,6 @@ __global__ void add_terms(double* sums, const LossTerms* terms, int64_t n) {
   sums[1] += nll;
   sums[2] += counted;
   sums[3] += correct;
-}
-
-// dx_j = scale (1 + z lse) * exp(x_j - lse) - uniform - target_term [j = target]
-template <class C>
-struct GradientTerms {
-  C scale, uniform, target_term, z = 0;
-};
-template <class C>
-GradientTerms<C> gradient_terms(int64_t v, const CrossEntropyOptions& options, double dloss) {
-  const double smoothing = options.smoothing;
-  return {C(dloss), C(dloss * smoothing / double(v)), C(dloss * (1 - smoothing)), C(2 * options.z_loss)};
 }
 
 // Computes dx, or zeros if target < 0. dx may be x, because each thread reads exactly the elements that it writes.
@@ -219,7 +183,7 @@ struct KeepTotals {
 // Rows start at multiples of 16 bytes.
 template <class T, class C = Compute<T>>
 __global__ void __launch_bounds__(kMaxRowThreads)
-    replace_rows(LossTerms* terms, T* logits, const int32_t* targets, int64_t v, int64_t stride,
+    replace_rows(RowTerms* terms, T* logits, const int32_t* targets, int64_t v, int64_t stride,
                  CrossEntropyOptions options, GradientTerms<C> gradient_terms) {
   __shared__ C scratch[kWarp];
   T* kept = shared_memory<T>();
@@ -230,7 +194,7 @@ __global__ void __launch_bounds__(kMaxRowThreads)
   visit_row(x, v, keep);
   totals.add_over_block(scratch);
   const C lse = totals.log_sum_exp();
-  if (threadIdx.x == 0) terms[row] = terms_of(totals, lse, kept, target, v, options);
+  if (threadIdx.x == 0) terms[row] = row_terms(kept, target, lse, totals.largest, totals.sum, v, options);
   const LogitGradient<T> gradient{x, target, lse, gradient_terms};
   visit_row(kept, x, v, gradient);
 }
@@ -291,7 +255,7 @@ template <class T, class C = Compute<T>>
 struct PairGradient {
   T *x, *y;
   int64_t target;
-  C lse_x, lse_y, kl_pq, kl_qp;
+  RowPair<C> pair;
   GradientTerms<C> terms;
   C divergence;  // factor of both divergences in the loss
 
@@ -301,10 +265,8 @@ struct PairGradient {
     load_other(b, y + first);
 #pragma unroll
     for (int i = 0; i < N; ++i) {
-      const C p = std::exp(a[i] - lse_x), q = std::exp(b[i] - lse_y), log_ratio = a[i] - b[i] - (lse_x - lse_y);
       const C constant = terms.uniform + (first + i == target ? terms.target_term : C(0));
-      dx[i] = terms.scale * p - constant + divergence * (p * (log_ratio - kl_pq) + p - q);
-      dy[i] = terms.scale * q - constant - divergence * (q * (log_ratio + kl_qp) + p - q);
+      pair.gradients(dx[i], dy[i], a[i], b[i], terms.scale, constant, divergence);
       if (target < 0) dx[i] = dy[i] = 0;
     }
     store_visited(x + first, dx);
@@ -315,7 +277,7 @@ struct PairGradient {
 // n: the number of pairs.
 template <class T, class C = Compute<T>>
 __global__ void __launch_bounds__(kMaxRowThreads)
-    replace_pairs(LossTerms* terms, T* logits, const int32_t* targets, int64_t n, int64_t v, int64_t stride,
+    replace_pairs(RowTerms* terms, T* logits, const int32_t* targets, int64_t n, int64_t v, int64_t stride,
                   double smoothing, GradientTerms<C> gradient_terms, double alpha) {
   __shared__ C scratch[kWarp];
   const int64_t row = blockIdx.x, target = targets[row];
@@ -323,18 +285,14 @@ __global__ void __launch_bounds__(kMaxRowThreads)
   PairTotals<T> totals{y, {}, {}};
   visit_row(x, v, totals);
   totals.add_over_block(scratch);
-  const C lse_x = totals.x.log_sum_exp(), lse_y = totals.y.log_sum_exp(), shift = lse_x - lse_y;
-  const C kl_pq = totals.weighted_x / totals.x.exponentials - shift;
-  const C kl_qp = shift - totals.weighted_y / totals.y.exponentials;
+  const RowPair<C> pair(totals.x.log_sum_exp(), totals.y.log_sum_exp(), totals.weighted_x / totals.x.exponentials,
+                        totals.weighted_y / totals.y.exponentials);
   if (threadIdx.x == 0) {
-    const LossTerms first = terms_of(totals.x, lse_x, x, target, v, {smoothing});
-    const LossTerms second = terms_of(totals.y, lse_y, y, target, v, {smoothing});
-    const double divergence = target < 0 ? 0 : double(kl_pq) + double(kl_qp);
-    terms[row] = {(first.loss + second.loss) / 2 + alpha / 4 * divergence, (first.nll + second.nll) / 2, first.counted,
-                  first.correct};
+    terms[row] = pair.terms(row_terms(x, target, pair.lse_x, totals.x.largest, totals.x.sum, v, {smoothing}),
+                            row_terms(y, target, pair.lse_y, totals.y.largest, totals.y.sum, v, {smoothing}), alpha);
   }
   __syncthreads();  // the logits of the target have been read
-  const PairGradient<T> gradient{x, y, target, lse_x, lse_y, kl_pq, kl_qp, gradient_terms, C(alpha / 4)};
+  const PairGradient<T> gradient{x, y, target, pair, gradient_terms, C(alpha / 4)};
   visit_row(x, x, v, gradient);
 }
 
@@ -345,7 +303,7 @@ void CudaKernels::cross_entropy(const Tensor& sums, const Tensor& lse, const Ten
   const int64_t n = logits.rows();
   if (n == 0) return;
   const Tensor scratch = context_.empty({n, 4}, DType::f64);
-  auto* terms = static_cast<LossTerms*>(scratch.raw());
+  auto* terms = static_cast<RowTerms*>(scratch.raw());
   dispatch_data_type(logits, [&]<class T>(T) {
     launch(forward_rows<T>, dim3(unsigned(n)), dim3(threads_for<T>(v)), 0, context_.stream(), terms,
            data_or_null<Compute<T>>(lse), logits.data<T>(), context_.ids(targets), v, logits.cols(), options);
@@ -369,16 +327,15 @@ void CudaKernels::cross_entropy_in_place(const Tensor& sums, const Tensor& logit
                                          const CrossEntropyOptions& options) {
   const int64_t n = logits.rows();
   if (n == 0) return;
-  const size_t row_bytes = size_t(v) * dtype_bytes(logits.dtype());
-  if (row_bytes > kKeptBytes || size_t(logits.cols()) * dtype_bytes(logits.dtype()) % 16 != 0) {
+  if (!keeps_row(logits, v)) {
     const Tensor lse = context_.empty({n}, statistics_dtype(logits.dtype()));
     cross_entropy(sums, lse, logits, targets, v, options);
     return cross_entropy_backward(logits, logits, targets, lse, v, options, 1);
   }
   const Tensor scratch = context_.empty({n, 4}, DType::f64);
-  auto* terms = static_cast<LossTerms*>(scratch.raw());
+  auto* terms = static_cast<RowTerms*>(scratch.raw());
   dispatch_data_type(logits, [&]<class T>(T) {
-    launch(replace_rows<T>, dim3(unsigned(n)), dim3(threads_for<T>(v)), row_bytes, context_.stream(), terms,
+    launch(replace_rows<T>, dim3(unsigned(n)), dim3(threads_for<T>(v)), size_t(v) * sizeof(T), context_.stream(), terms,
            logits.data<T>(), context_.ids(targets), v, logits.cols(), options,
            gradient_terms<Compute<T>>(v, options, 1));
   });
@@ -390,7 +347,7 @@ void CudaKernels::r_drop_in_place(const Tensor& sums, const Tensor& logits, cons
   const int64_t n = targets.size();
   if (n == 0) return;
   const Tensor scratch = context_.empty({n, 4}, DType::f64);
-  auto* terms = static_cast<LossTerms*>(scratch.raw());
+  auto* terms = static_cast<RowTerms*>(scratch.raw());
   dispatch_data_type(logits, [&]<class T>(T) {
     launch(replace_pairs<T>, dim3(unsigned(n)), dim3(threads_for<T>(v)), 0, context_.stream(), terms, logits.data<T>(),
            context_.ids(targets), n, v, logits.cols(), smoothing, gradient_terms<Compute<T>>(v, {smoothing}, 0.5),

@@ -61,10 +61,9 @@ class Uploads {
 
   // A device pointer to a copy of `host`, or null if the tensor is empty. The pointer is valid for the kernel that is
   // queued next on the compute stream. Call get() again for each kernel.
-  template <class T>
-  const T* get(const Tensor& host) {
-    host.data<T>();  // throws Error if the tensor has another dtype
-    return reinterpret_cast<const T*>(copy_of(host));
+  const int32_t* get(const Tensor& host) {
+    host.data<int32_t>();  // throws Error if the tensor has another dtype
+    return reinterpret_cast<const int32_t*>(copy_of(host));
   }
 
  private:
@@ -119,8 +118,7 @@ class Context {
   Tensor empty(const Shape& shape, DType dtype);
 
   // Device pointers to host metadata, which is copied at its first use. Only for the thread that queues kernels.
-  const int32_t* ids(const Tensor& host) { return uploads_->get<int32_t>(host); }
-  const float* numbers(const Tensor& host) { return uploads_->get<float>(host); }
+  const int32_t* ids(const Tensor& host) { return uploads_->get(host); }
   const int32_t* offsets(const Segments& segments);  // count() + 1 numbers
 
   void synchronize();

@@ -64,8 +64,14 @@ bool is_opening(std::u32string_view token) {
 
 bool is_closing(std::u32string_view token) { return consists_of(token, U",.?!:;\\%}])"); }
 
+// "'s" in "it 's".
 bool is_contraction(std::u32string_view token) {
   return token.size() >= 2 && token[0] == '\'' && is_in(kLetter, token[1]);
+}
+
+// "l'" in "l' homme".
+bool is_elision(std::u32string_view token) {
+  return token.size() >= 2 && token.back() == '\'' && is_in(kLetter, token[token.size() - 2]);
 }
 
 bool is_quote(std::u32string_view token) { return consists_of(token, U"'\"`\u201E\u201C"); }
@@ -73,15 +79,22 @@ bool is_quote(std::u32string_view token) { return consists_of(token, U"'\"`\u201
 // Spaces around the tokens of one line.
 class TokenJoiner {
  public:
-  explicit TokenJoiner(MosesLanguage language) : is_english_(language == MosesLanguage::english) {}
+  explicit TokenJoiner(MosesLanguage language)
+      : language_(language), has_elisions_(language == MosesLanguage::french || language == MosesLanguage::italian) {}
 
-  void add(const std::u32string& token) {
+  // `next` is the token after this one, empty at the end of the line.
+  void add(const std::u32string& token, std::u32string_view next) {
     if (is_cjk(token[0])) {
       append(token, !previous_.empty() && is_cjk(previous_.back()) ? kLeft : kNone);
     } else if (is_opening(token)) {
       append(token, kRight);
-    } else if (is_closing(token) || (is_english_ && !previous_.empty() && is_contraction(token))) {
+    } else if (is_closing(token)) {
+      if (is_spaced(token)) text_ += ' ';
       append(token, kLeft);
+    } else if (is(MosesLanguage::english) && !previous_.empty() && is_contraction(token)) {
+      append(token, kLeft);
+    } else if (has_elisions_ && is_elision(token) && !next.empty() && is_in(kLetter, next[0])) {
+      append(token, kRight);
     } else if (is_quote(token)) {
       append(token, quote_side(token));
     } else {
@@ -95,33 +108,43 @@ class TokenJoiner {
  private:
   enum Side { kNone, kLeft, kRight };  // the side without a space
 
+  bool is(MosesLanguage language) const { return language_ == language; }
+
   void append(const std::u32string& token, Side side) {
     if (side != kLeft && needs_space_) text_ += ' ';
     text_ += token;
     needs_space_ = side != kRight;
   }
 
+  // French has a space before percent signs and punctuation of two parts: "Quoi ?"
+  bool is_spaced(std::u32string_view token) const {
+    return is(MosesLanguage::french) && !text_.empty() && token.size() == 1 && consists_of(token, U"?!:;\\%");
+  }
+
   // Quotes of a kind open and close in turn. An English apostrophe after an s is a possessive: "the Jones' house".
   Side quote_side(const std::u32string& token) {
     const bool is_double = consists_of(token, U"\u201E\u201C");
     bool& is_open = open_quotes_[is_double ? U"\"" : token];
-    if (!is_open && is_english_ && token == U"'" && previous_.ends_with(U's')) return kLeft;
+    if (is(MosesLanguage::czech) && is_double && token.size() == 1) is_open = token[0] == U'\u201C';
+    if (!is_open && is(MosesLanguage::english) && token == U"'" && previous_.ends_with(U's')) return kLeft;
     is_open = !is_open;
     return is_open ? kRight : kLeft;
   }
 
-  bool is_english_, needs_space_ = false;
+  MosesLanguage language_;
+  bool has_elisions_, needs_space_ = false;
   std::u32string text_, previous_;
   std::map<std::u32string, bool> open_quotes_;
 };
 
 }  // namespace
 
-MosesDetokenizer::MosesDetokenizer(std::string_view language) : language_(parse_moses_language(language)) {}
-
 std::string MosesDetokenizer::detokenize(std::string_view line) const {
   TokenJoiner joiner(language_);
-  for (const std::u32string& token : read_tokens(line)) joiner.add(token);
+  const std::vector<std::u32string> tokens = read_tokens(line);
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    joiner.add(tokens[i], i + 1 < tokens.size() ? std::u32string_view(tokens[i + 1]) : std::u32string_view());
+  }
   return to_utf8(joiner.text());
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <span>
 
-#include "gyre/core/error.h"
 #include "gyre/data/text/moses/characters.h"
 #include "gyre/data/text/utf8.h"
 
@@ -12,20 +11,36 @@ namespace {
 
 #include "gyre/data/text/moses/nonbreaking_prefixes.inc"
 
-}  // namespace
+struct PrefixLists {
+  std::span<const std::u32string_view> always, before_number = {};
+};
 
-MosesLanguage parse_moses_language(std::string_view name) {
-  if (name == "en") return MosesLanguage::english;
-  if (name == "de") return MosesLanguage::german;
-  throw UsageError("[moses] language: expected en or de, got \"", name, "\"");
+PrefixLists prefixes(MosesLanguage language) {
+  switch (language) {
+    case MosesLanguage::english:
+      return {kEnglishPrefixes, kEnglishNumericPrefixes};
+    case MosesLanguage::german:
+      return {kGermanPrefixes};
+    case MosesLanguage::french:
+      return {kFrenchPrefixes};
+    case MosesLanguage::spanish:
+      return {kSpanishPrefixes};
+    case MosesLanguage::italian:
+      return {kItalianPrefixes, kItalianNumericPrefixes};
+    case MosesLanguage::czech:
+      return {kCzechPrefixes};
+    case MosesLanguage::russian:
+      return {kRussianPrefixes};
+  }
+  return {};
 }
 
+}  // namespace
+
 moses::Prefix moses::find_prefix(MosesLanguage language, std::u32string_view word) {
-  if (language == MosesLanguage::german) {
-    return std::ranges::binary_search(kGermanPrefixes, word) ? Prefix::always : Prefix::none;
-  }
-  if (std::ranges::binary_search(kEnglishPrefixes, word)) return Prefix::always;
-  return std::ranges::binary_search(kEnglishNumericPrefixes, word) ? Prefix::before_number : Prefix::none;
+  const PrefixLists lists = prefixes(language);
+  if (std::ranges::binary_search(lists.always, word)) return Prefix::always;
+  return std::ranges::binary_search(lists.before_number, word) ? Prefix::before_number : Prefix::none;
 }
 
 namespace {
@@ -53,7 +68,25 @@ constexpr Substitution kEnglishApostrophes[] = {{U"'", U" ' ", is_no_letter, is_
                                                 {U"'", U" '", is_letter, is_letter},
                                                 {U"'", U" '", is_number, is_s}};
 
-constexpr Substitution kGermanApostrophes[] = {{U"'", U" ' "}};
+// An elided word keeps its apostrophe: "l' homme".
+constexpr Substitution kRomanceApostrophes[] = {{U"'", U" ' ", is_no_letter, is_no_letter},
+                                                {U"'", U" ' ", is_no_letter, is_letter},
+                                                {U"'", U" ' ", is_letter, is_no_letter},
+                                                {U"'", U"' ", is_letter, is_letter}};
+
+constexpr Substitution kOtherApostrophes[] = {{U"'", U" ' "}};
+
+std::span<const Substitution> apostrophes(MosesLanguage language) {
+  switch (language) {
+    case MosesLanguage::english:
+      return kEnglishApostrophes;
+    case MosesLanguage::french:
+    case MosesLanguage::italian:
+      return kRomanceApostrophes;
+    default:
+      return kOtherApostrophes;
+  }
+}
 
 // Decodes a line. Runs of white space become one space, control characters disappear.
 std::u32string decode(std::string_view line) {
@@ -186,16 +219,11 @@ std::string encode(std::u32string_view text, bool escape) {
 
 }  // namespace
 
-MosesTokenizer::MosesTokenizer(std::string_view language, const MosesOptions& options)
-    : language_(parse_moses_language(language)), options_(options) {}
-
 std::string MosesTokenizer::tokenize(std::string_view line) const {
   std::u32string text = separate_symbols(decode(line), options_.aggressive_hyphens);
   substitute(kCommas, text);
   separate_final_comma(text);
-  substitute(
-      language_ == MosesLanguage::english ? std::span<const Substitution>(kEnglishApostrophes) : kGermanApostrophes,
-      text);
+  substitute(apostrophes(language_), text);
   text = separate_periods(language_, text);
   replace_placeholders(text);
   return encode(text, options_.escape);

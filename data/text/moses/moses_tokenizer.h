@@ -6,18 +6,30 @@
 //   CJK, every Chinese, Japanese or Korean character is a token.
 // - Newer versions of it split the period off the last word of a line even after an abbreviation ("at 5 p.m.").
 // - It removes U+001C..U+001F, which are white space here, and leaves lines of white space as they are.
+//
+// The detokenizer differs from sacremoses in one point: in a Czech line that ends with a number and a period,
+// sacremoses joins every number to the word before it ("od roku1973."), because its rule for decimal numbers looks at
+// the last words of the line. Here numbers keep their spaces. detokenizer.perl joins "1 , 2" to "1,2" and "je - li" to
+// "je-li".
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "gyre/core/enum_names.h"
 
 namespace gyre {
 
 // The languages that the Moses scripts are implemented for.
-enum class MosesLanguage { english, german };
+enum class MosesLanguage : uint8_t { english, german, french, spanish, italian, czech, russian };
 
-// Parses "en" or "de". Throws UsageError for other names.
-MosesLanguage parse_moses_language(std::string_view name);
+template <>
+inline constexpr std::pair<MosesLanguage, std::string_view> kEnumNames<MosesLanguage>[] = {
+    {MosesLanguage::english, "en"}, {MosesLanguage::german, "de"},  {MosesLanguage::french, "fr"},
+    {MosesLanguage::spanish, "es"}, {MosesLanguage::italian, "it"}, {MosesLanguage::czech, "cs"},
+    {MosesLanguage::russian, "ru"}};
 
 namespace moses {
 
@@ -36,8 +48,8 @@ struct MosesOptions {
 
 class MosesTokenizer {
  public:
-  // Throws UsageError for other languages than "en" and "de".
-  explicit MosesTokenizer(std::string_view language, const MosesOptions& options = {});
+  explicit MosesTokenizer(MosesLanguage language, const MosesOptions& options = {})
+      : language_(language), options_(options) {}
 
   // Returns the tokens of a line with one space between two. Only if a line ends with the characters .' does the result
   // end with a space, as it does in Moses. Invalid UTF-8 becomes U+FFFD. Thread-safe.
@@ -50,8 +62,7 @@ class MosesTokenizer {
 
 class MosesDetokenizer {
  public:
-  // Throws UsageError for other languages than "en" and "de".
-  explicit MosesDetokenizer(std::string_view language);
+  explicit MosesDetokenizer(MosesLanguage language) : language_(language) {}
 
   // Returns the text of a line of tokens. Entities become characters, and "@-@" a hyphen. Invalid UTF-8 becomes U+FFFD.
   // Thread-safe.

@@ -48,9 +48,9 @@ constexpr Substitution kNoBreakSpaces[] = {{U"\u00A0%", U"%"},    {U"nº\u00A0",
                                            {U"\u00A0ºC", U" ºC"}, {U"\u00A0cm", U" cm"}, {U"\u00A0?", U"?"},
                                            {U"\u00A0!", U"!"},    {U"\u00A0;", U";"},    {U",\u00A0", U", "}};
 
-constexpr Substitution kEnglishNumbers[] = {{U"\u00A0", U".", is_digit, is_digit}};
-constexpr Substitution kGermanNumbers[] = {{U"\u00A0", U",", is_digit, is_digit}};
-constexpr Substitution kGermanCommas[] = {{U",\"", U"\","}};
+constexpr Substitution kNumbersWithPeriods[] = {{U"\u00A0", U".", is_digit, is_digit}};
+constexpr Substitution kNumbersWithCommas[] = {{U"\u00A0", U",", is_digit, is_digit}};
+constexpr Substitution kQuotesBeforeCommas[] = {{U",\"", U"\","}};
 
 void merge_spaces(std::u32string& text) {
   const auto both_spaces = [](char32_t a, char32_t b) { return a == ' ' && b == ' '; };
@@ -58,7 +58,7 @@ void merge_spaces(std::u32string& text) {
 }
 
 // Like s/"([,.]+)/$1"/g: "no". becomes "no."
-void put_english_quotes_after_commas(std::u32string& text) {
+void put_quotes_after_commas(std::u32string& text) {
   for (size_t at = text.find(U'"'); at != text.npos; at = text.find(U'"', at + 1)) {
     for (; at + 1 < text.size() && (text[at + 1] == ',' || text[at + 1] == '.'); ++at)
       std::swap(text[at], text[at + 1]);
@@ -66,7 +66,7 @@ void put_english_quotes_after_commas(std::u32string& text) {
 }
 
 // Like s/(\.+)"(\s*[^<])/"$1$2/g: "Nein." becomes "Nein"., but not at the end of the line and before a tag.
-void put_german_quotes_before_periods(std::u32string& text) {
+void put_quotes_before_periods(std::u32string& text) {
   size_t end = 0;  // end of the last match
   for (size_t at = text.find(U".\""); at != text.npos; at = text.find(U".\"", std::max(at + 1, end))) {
     const size_t after_quote = at + 2;
@@ -88,9 +88,6 @@ std::u32string_view strip_spaces(std::u32string_view text) {
 
 }  // namespace
 
-PunctuationNormalizer::PunctuationNormalizer(std::string_view language, const PunctuationOptions& options)
-    : language_(parse_moses_language(language)), options_(options) {}
-
 std::string PunctuationNormalizer::normalize(std::string_view line) const {
   const bool is_perl = options_.perl_quotes;
   std::u32string text = code_points(line);
@@ -105,14 +102,24 @@ std::string PunctuationNormalizer::normalize(std::string_view line) const {
   substitute(is_perl ? kPerlFrenchQuotes : kFrenchQuotes, text);
   substitute(kNoBreakSpaces, text);
   merge_spaces(text);
-  if (language_ == MosesLanguage::english) {
-    put_english_quotes_after_commas(text);
-    substitute(kEnglishNumbers, text);
-  } else {
-    substitute(kGermanCommas, text);
-    put_german_quotes_before_periods(text);
-    substitute(kGermanNumbers, text);
+  switch (language_) {
+    case MosesLanguage::english:
+      put_quotes_after_commas(text);
+      break;
+    case MosesLanguage::german:
+    case MosesLanguage::french:
+    case MosesLanguage::spanish:
+      substitute(kQuotesBeforeCommas, text);
+      put_quotes_before_periods(text);
+      break;
+    case MosesLanguage::italian:
+    case MosesLanguage::czech:
+    case MosesLanguage::russian:
+      break;
   }
+  const bool has_periods =
+      language_ == MosesLanguage::english || language_ == MosesLanguage::italian || language_ == MosesLanguage::russian;
+  substitute(has_periods ? kNumbersWithPeriods : kNumbersWithCommas, text);
   return to_utf8(strip_spaces(text));
 }
 

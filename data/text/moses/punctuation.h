@@ -16,11 +16,12 @@ struct PunctuationOptions {
 
 // normalize-punctuation.perl. Equals sacremoses 0.2 (MosesPunctNormalizer.normalize with its default options, which are
 // those of the script: pre_replace_unicode_punct and post_remove_control_chars are off). Like sacremoses, and unlike
-// the script, it strips white space from both ends of the line.
+// the script, it strips white space from both ends of the line, leaves a period before a quote at the end of the line,
+// and exchanges no quotes in Italian and Russian.
 class PunctuationNormalizer {
  public:
-  // Throws UsageError for other languages than "en" and "de".
-  explicit PunctuationNormalizer(std::string_view language, const PunctuationOptions& options = {});
+  explicit PunctuationNormalizer(MosesLanguage language, const PunctuationOptions& options = {})
+      : language_(language), options_(options) {}
 
   // Thread-safe. Invalid UTF-8 becomes U+FFFD.
   std::string normalize(std::string_view line) const;

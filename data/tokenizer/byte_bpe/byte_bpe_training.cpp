@@ -19,14 +19,14 @@ namespace gyre {
 namespace {
 
 std::vector<std::string> trained_special_tokens(const ByteBpeTraining& options) {
-  if (options.pre_tokenizer == "gpt2") return {"<|endoftext|>"};
+  if (options.pre_tokenizer == ByteBpeWords::gpt2) return {"<|endoftext|>"};
   return {"<|begin_of_text|>", "<|end_of_text|>"};
 }
 
 // A tokenizer of special tokens, symbols and bytes. Their ids are those that Hugging Face's trainer gives them.
 TokenizerJsonText initial_tokenizer(const ByteBpeTraining& options) {
   TokenizerJsonText tokenizer;
-  const bool is_gpt2 = options.pre_tokenizer == "gpt2";
+  const bool is_gpt2 = options.pre_tokenizer == ByteBpeWords::gpt2;
   const auto add = [&](const std::string& content, bool special) {
     tokenizer.added.push_back({.content = content, .id = int32_t(tokenizer.pieces.size()), .special = special});
     tokenizer.pieces.push_back(content);
@@ -53,8 +53,6 @@ TokenizerJsonText initial_tokenizer(const ByteBpeTraining& options) {
 }
 
 void check(const ByteBpeTraining& options) {
-  if (options.pre_tokenizer != "gpt2" && options.pre_tokenizer != "llama3")
-    throw UsageError("[vocabulary] --pre-tokenizer: expected gpt2 or llama3, got ", options.pre_tokenizer);
   const std::vector<std::string> specials = trained_special_tokens(options);
   const int least = kByteValues + int(specials.size() + options.user_symbols.size());
   if (options.size < least || options.size > kMaxDimension)

@@ -1,19 +1,30 @@
 // Trains byte-level BPE: counts the words of the text on all threads, then computes the merges.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "gyre/core/enum_names.h"
 #include "gyre/core/io/file.h"
 #include "gyre/data/text/line_report.h"
 #include "gyre/data/tokenizer/word_counts.h"
 
 namespace gyre {
 
+// The regular expression that splits text into words, and the special tokens.
+enum class ByteBpeWords : uint8_t { gpt2, llama3 };
+
+template <>
+inline constexpr std::pair<ByteBpeWords, std::string_view> kEnumNames<ByteBpeWords>[] = {
+    {ByteBpeWords::gpt2, "gpt2"}, {ByteBpeWords::llama3, "llama3"}};
+
 struct ByteBpeTraining {
-  int size = 8000;                          // maximum pieces, including special tokens, symbols and the 256 bytes
-  uint64_t min_frequency = 2;               // rarer pairs are not merged
-  std::string pre_tokenizer{"gpt2"};        // gpt2 or llama3; also selects the special tokens
+  int size = 8000;             // maximum pieces, including special tokens, symbols and the 256 bytes
+  uint64_t min_frequency = 2;  // rarer pairs are not merged
+  ByteBpeWords pre_tokenizer = ByteBpeWords::gpt2;
   std::vector<std::string> user_symbols{};  // tokens that are never split
   TrainingText text{};
 };

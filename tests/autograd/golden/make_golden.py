@@ -1,7 +1,7 @@
 """Writes ops.json for tests/autograd/golden_test.cpp: outputs of rows of the op table (autograd/gradcheck/op_cases),
-computed by independent implementations: PyTorch in float64, rotary embedding as a product of complex numbers, Philox from
-its paper. Inputs are those of the rows. Gradients need no golden values: the tests compare them with the reference and
-with finite differences.
+computed by independent implementations: PyTorch in float64, rotary embedding as a product of complex numbers, Philox
+from its paper. Inputs are those of the rows. Gradients need no golden values: the tests compare them with the composed
+definitions and with finite differences.
 
     python make_golden.py        # needs torch; ops.json is committed, so the tests need no Python
 """
@@ -274,5 +274,56 @@ def cases():
         yield row(f"margin_loss/{name}", [("scores", shape)], loss)
 
 
-lines = ",\n".join(json.dumps(case) for case in cases())
+def elementary_cases():
+    normal_input = lambda name, shape: (name, shape, 0.5, 3) if name == "b" else (name, shape)
+    pairs = {"add": torch.add, "subtract": torch.sub, "multiply": torch.mul, "divide": torch.div}
+    shapes = {"equal-shapes": ((37, 29), (37, 29)), "row": ((35, 17), (17,)), "row-first": ((1, 1100), (70, 1100)),
+              "column": ((65, 19), (65, 1)), "column-first": ((3, 1), (3, 2100)), "element": ((33, 67), (1,)),
+              "element-first": ((1, 1), (2, 3, 5)), "row-and-column": ((9,), (31, 1)), "one-number": ((1, 1), (1, 1))}
+    for name, f in pairs.items():
+        for variant, (a, b) in shapes.items():
+            yield row(f"{name}/{variant}", [normal_input("a", a), normal_input("b", b)], f)
+    yield row("maximum/odd-sizes", [("a", (37, 29)), ("b", (37, 29))], torch.maximum)
+    yield row("scale/offset", [("x", (13, 11))], lambda x: 0.5 * x + 2)
+
+    functions = {"exp": torch.exp, "sin": torch.sin, "cos": torch.cos, "erf": torch.erf, "sigmoid": torch.sigmoid}
+    for name, f in functions.items():
+        yield row(name, [("x", (35, 67), {"exp": 2, "erf": 1}.get(name, 3))], f)
+    for name, f in {"log": torch.log, "sqrt": torch.sqrt}.items():
+        yield row(name, [("x", (35, 67), 0.5, 3)], f)
+    for exponent in -2, -1, -0.5, 0, 1, 2, 3, 1.5:
+        yield row(f"pow/{exponent}", [("x", (9, 131), 0.5, 3)], lambda x: torch.pow(x, exponent))
+
+    transposes = {"plain": (False, False), "transpose-a": (True, False), "transpose-b": (False, True), "transpose-both": (True, True)}
+    for name, (ta, tb) in transposes.items():
+        product = lambda a, b: (a.T if ta else a) @ (b.T if tb else b)
+        yield row(f"matmul/{name}", [("a", (33, 17) if ta else (17, 33)), ("b", (65, 33) if tb else (33, 65))], product)
+    yield row("transpose", [("x", (35, 67))], lambda x: x.T)
+    yield row("reshape", [("x", (6, 35))], lambda x: x.reshape(2, 15, 7))
+    yield row("slice/rows", [("x", (9, 5))], lambda x: x[2:6])
+    yield row("slice/columns", [("x", (9, 37))], lambda x: x[:, 3:20])
+    yield row("concat/columns", [("a", (7, 3)), ("b", (7, 9)), ("c", (7, 1))], lambda *parts: torch.cat(parts, 1))
+    yield row("concat/rows", [("a", (3, 5)), ("b", (0, 5)), ("c", (4, 5))], lambda *parts: torch.cat(parts, 0))
+    rows_of = lambda x: torch.cat([x, torch.zeros(1, 7)])[torch.tensor([-1, 3, 3, -1, 0])]
+    yield row("gather_rows/none", [("x", (5, 7))], rows_of)
+
+    for axis in 0, 1:
+        yield row(f"sum/axis-{axis}", [("x", (67, 35))], lambda x: x.sum(axis))
+        yield row(f"sum/wide-{axis}", [("x", (3, 2100))], lambda x: x.sum(axis))
+        yield row(f"mean/axis-{axis}", [("x", (67, 35))], lambda x: x.mean(axis))
+        yield row(f"max/axis-{axis}", [("x", (35, 67))], lambda x: x.amax(axis))
+    yield row("sum/all", [("x", (2, 3, 1700))], torch.sum)
+    yield row("sum/vector", [("x", (35,))], torch.sum)
+    yield row("softmax", [("x", (35, 67), 2)], lambda x: F.softmax(x, dim=-1))
+    yield row("log_softmax", [("x", (35, 67), 2)], lambda x: F.log_softmax(x, dim=-1))
+
+    mask = lambda *shape: random_ids(math.prod(shape), 2).view(shape) != 0
+    for variant, m, a, b in (
+        ("equal-shapes", (35, 17), (35, 17), (35, 17)), ("row-mask", (17,), (35, 17), (35, 1)),
+        ("column-mask", (35, 1), (17,), (35, 17)), ("mask-of-result", (9, 5), (1,), (5,))):
+        yield row(f"where/{variant}", [("a", a), ("b", b)], lambda a, b: torch.where(mask(*m), a, b))
+    yield row("masked_fill", [("x", (35, 17))], lambda x: x.masked_fill(mask(35, 17), -2))
+
+
+lines = ",\n".join(json.dumps(case) for case in [*cases(), *elementary_cases()])
 pathlib.Path(__file__).with_name("ops.json").write_text(f"[\n{lines}\n]\n")

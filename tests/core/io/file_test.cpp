@@ -57,8 +57,7 @@ TEST_CASE("crc32c: values of RFC 3720 and of an independent bitwise computation"
   CHECK(crc32c(bytes.data() + 333, 667, crc32c(bytes.data(), 333)) == crc32c(bytes.data(), 1000));
 }
 
-TEST_CASE("files: written, replaced, and read back") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "files: written, replaced, and read back") {
   const Path path = directory / "file";
   write_file(path, "first");
   CHECK(read_file(path) == "first");
@@ -71,8 +70,7 @@ TEST_CASE("files: written, replaced, and read back") {
   CHECK(entries(directory.path()) == 1);
 }
 
-TEST_CASE("atomic file: pieces of all sizes keep their order") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "atomic file: pieces of all sizes keep their order") {
   const Path path = directory / "file";
   std::string expected;
   AtomicFile file(path);
@@ -87,8 +85,7 @@ TEST_CASE("atomic file: pieces of all sizes keep their order") {
   CHECK(read_file(path) == expected);
 }
 
-TEST_CASE("atomic file: without commit, nothing remains and the old file is unchanged") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "atomic file: without commit, nothing remains and the old file is unchanged") {
   write_file(directory / "file", "old");
   {
     AtomicFile file(directory / "file");
@@ -99,8 +96,7 @@ TEST_CASE("atomic file: without commit, nothing remains and the old file is unch
   CHECK(read_file(directory / "file") == "old");
 }
 
-TEST_CASE("atomic file: two writers of one path do not interfere") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "atomic file: two writers of one path do not interfere") {
   AtomicFile a(directory / "file"), b(directory / "file");
   a.write("a");
   b.write("b");
@@ -109,8 +105,7 @@ TEST_CASE("atomic file: two writers of one path do not interfere") {
   CHECK(read_file(directory / "file") == "a");
 }
 
-TEST_CASE("a full disk: the error contains the path, and the old file remains") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "a full disk: the error contains the path, and the old file remains") {
   const Path path = directory / "file";
   write_file(path, "old");
   const FileSizeLimit limit(100'000);
@@ -119,8 +114,7 @@ TEST_CASE("a full disk: the error contains the path, and the old file remains") 
   CHECK(entries(directory.path()) == 1);
 }
 
-TEST_CASE("errors contain the path and the reason") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "errors contain the path and the reason") {
   const Path missing = directory / "missing", below_file = directory / "file" / "x";
   write_file(directory / "file", "a file, no directory");
   CHECK(names(error_of([&] { read_file(missing); }), missing, "No such file"));
@@ -134,8 +128,7 @@ TEST_CASE("errors contain the path and the reason") {
   CHECK(entries(directory.path()) == 2);
 }
 
-TEST_CASE("read_file: pipes have no size") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "read_file: pipes have no size") {
   const Path pipe = directory / "pipe";
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
   const std::string content(300'000, 'p');
@@ -144,8 +137,7 @@ TEST_CASE("read_file: pipes have no size") {
   CHECK(read_file(pipe) == content);
 }
 
-TEST_CASE("mapped file: empty files, moves") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "mapped file: empty files, moves") {
   write_file(directory / "empty", "");
   CHECK(MappedFile(directory / "empty").text().empty());
   write_file(directory / "file", "content");
@@ -157,8 +149,7 @@ TEST_CASE("mapped file: empty files, moves") {
   CHECK(c.text() == "content");
 }
 
-TEST_CASE("mapped file: require_untruncated() throws for a truncated file") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "mapped file: require_untruncated() throws for a truncated file") {
   const Path path = directory / "store";
   write_file(path, std::string(20'000, 'x'));
   const MappedFile map(path);
@@ -225,8 +216,7 @@ class OpenFile {
 
 }  // namespace
 
-TEST_CASE("output: a pipe receives the bytes and remains a pipe") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "output: a pipe receives the bytes and remains a pipe") {
   const Path pipe = directory / "pipe";
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
   const std::string content(3'000'000, 'p');
@@ -238,8 +228,7 @@ TEST_CASE("output: a pipe receives the bytes and remains a pipe") {
   CHECK(fs::is_fifo(pipe));
 }
 
-TEST_CASE("output: a device is written to and remains a device") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "output: a device is written to and remains a device") {
   const Path device = directory / "null";
   if (mknod(device.c_str(), S_IFCHR | 0600, makedev(1, 3)) != 0) {
     MESSAGE("skipped: creating a device node needs root");
@@ -254,8 +243,7 @@ TEST_CASE("output: a device is written to and remains a device") {
   CHECK(fs::is_character_file(device));
 }
 
-TEST_CASE("output: a link remains, and the file that it names is replaced atomically") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "output: a link remains, and the file that it names is replaced atomically") {
   fs::create_directory(directory / "there");
   write_file(directory / "there/file", "old");
   fs::create_symlink("there/file", directory / "near");
@@ -273,8 +261,7 @@ TEST_CASE("output: a link remains, and the file that it names is replaced atomic
   CHECK(!fs::is_symlink(directory / "there/file"));
 }
 
-TEST_CASE("output: writing to a dangling link creates the file that it names") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "output: writing to a dangling link creates the file that it names") {
   fs::create_directory(directory / "there");
   fs::create_symlink("there/file", directory / "link");
   CHECK(is_file_output(directory / "link"));
@@ -287,8 +274,7 @@ TEST_CASE("output: writing to a dangling link creates the file that it names") {
   CHECK(contains(error_of([&] { write_file(directory / "loop", "x"); }), "symbolic links"));
 }
 
-TEST_CASE("output: names of one file are one output, also before it exists") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "output: names of one file are one output, also before it exists") {
   const Path name = directory / "new";
   CHECK(is_same_output(name, directory / "." / "new"));
   CHECK(!is_same_output(name, directory / "other"));
@@ -301,8 +287,7 @@ TEST_CASE("output: names of one file are one output, also before it exists") {
   CHECK(!is_same_output("/dev/null", "/dev/null"));
 }
 
-TEST_CASE("output: a descriptor of the process keeps its position and the content before it") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "output: a descriptor of the process keeps its position and the content before it") {
   write_file(directory / "log", "before\n");
   {
     const OpenFile appended(directory / "log", O_WRONLY | O_APPEND);
@@ -316,8 +301,7 @@ TEST_CASE("output: a descriptor of the process keeps its position and the conten
   CHECK(contains(error_of([] { write_file("/dev/fd/987654", "x"); }), "Bad file descriptor"));
 }
 
-TEST_CASE("output: a socket and a directory are rejected and remain") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "output: a socket and a directory are rejected and remain") {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string path = (directory / "socket").string();
@@ -331,8 +315,7 @@ TEST_CASE("output: a socket and a directory are rejected and remain") {
   CHECK(contains(error_of([&] { write_file(directory.path(), "x"); }), "Is a directory"));
 }
 
-TEST_CASE("output: a replaced file keeps its permissions") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "output: a replaced file keeps its permissions") {
   write_file(directory / "file", "old");
   for (const mode_t mode : {mode_t{0600}, mode_t{0640}, mode_t{0755}}) {
     REQUIRE(::chmod((directory / "file").c_str(), mode) == 0);
@@ -341,8 +324,7 @@ TEST_CASE("output: a replaced file keeps its permissions") {
   }
 }
 
-TEST_CASE("output: formats that are read back require a regular file") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "output: formats that are read back require a regular file") {
   REQUIRE(mkfifo((directory / "pipe").c_str(), 0600) == 0);
   CHECK(contains(error_of([&] { require_file_output(directory / "pipe", "token store"); }),
                  "[token store] " + (directory / "pipe").string() + ": expected a regular file"));

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,8 +69,7 @@ void check_accepted(const SafetensorsHeader& header, std::string_view file) {
 }
 
 void read_all(const Path& path, std::string_view bytes) {
-  std::filesystem::remove(path);
-  std::ofstream(path, std::ios::binary) << bytes;
+  put_file(path, bytes);
   const SafetensorsFile file(path);
   for (const auto& entry : file.entries()) {
     if (entry.shape.size() > Shape::kMaxRank) continue;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/float16.h"
+#include "tests/errors.h"
 #include "tests/source_dir.h"
 #include "tests/temporary_directory.h"
 
@@ -20,29 +20,17 @@ using namespace gyre;
 
 namespace {
 
-// Unlike write_file(), does not flush to disk, because the tests write thousands of files.
-void write_quickly(const Path& path, const std::string& bytes) {
-  std::filesystem::remove(path);  // some file systems flush truncated files to disk
-  std::ofstream(path, std::ios::binary) << bytes;
-}
-
 std::string open_error(const std::string& bytes) {
   const TemporaryDirectory directory;
-  write_quickly(directory / "f.safetensors", bytes);
-  try {
-    const SafetensorsFile file(directory / "f.safetensors");
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    CHECK(message.find((directory / "f.safetensors").string()) != std::string::npos);
-    return message;
-  }
-  return "no error";
+  put_file(directory / "f.safetensors", bytes);
+  const std::string error = error_of([&] { SafetensorsFile(directory / "f.safetensors"); });
+  CHECK((error == "no error" || contains(error, (directory / "f.safetensors").string())));
+  return error;
 }
 
 }  // namespace
 
-TEST_CASE("safetensors: round trip of every dtype and rank") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "safetensors: round trip of every dtype and rank") {
   const Tensor bf16 = Tensor::zeros({3}, DType::bf16);
   static_cast<uint16_t*>(bf16.raw())[1] = 0x3F80;
   const std::vector<NamedTensor> tensors{{"odd", bf16},
@@ -87,8 +75,8 @@ TEST_CASE("safetensors: reads a file written by the Python package") {
   CHECK_THROWS_WITH_AS(file.read(*file.find("positions")), doctest::Contains("I64 (3) cannot be stored"), Error);
 }
 
-TEST_CASE("safetensors: floats are converted to the target's type, other types and shapes must match") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory,
+                  "safetensors: floats are converted to the target's type, other types and shapes must match") {
   write_safetensors(directory / "f", {{"s", Tensor::from<float>({2}, std::vector<float>{0.1F, 2})},
                                       {"d", Tensor::from<double>({2}, std::vector<double>{0.1, 3})},
                                       {"i", Tensor::from<int32_t>({2}, std::vector<int32_t>{1, 2})}});
@@ -103,8 +91,7 @@ TEST_CASE("safetensors: floats are converted to the target's type, other types a
                        doctest::Contains("tensor \"s\": expected shape (1, 2), got (2)"), Error);
 }
 
-TEST_CASE("safetensors: a strict read reports all mismatches and changes nothing") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "safetensors: a strict read reports all mismatches and changes nothing") {
   write_safetensors(directory / "f", {{"a", Tensor::from<float>({1}, std::vector<float>{5})},
                                       {"b", Tensor::zeros({2, 3})},
                                       {"extra", Tensor::zeros({4})}});
@@ -117,8 +104,7 @@ TEST_CASE("safetensors: a strict read reports all mismatches and changes nothing
   CHECK(a.data<float>()[0] == 0);
 }
 
-TEST_CASE("safetensors: tensors of a file can be renamed or skipped") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "safetensors: tensors of a file can be renamed or skipped") {
   write_safetensors(directory / "f", {{"old.a", Tensor::from<float>({1}, std::vector<float>{5})},
                                       {"b", Tensor::from<float>({1}, std::vector<float>{6})},
                                       {"extra", Tensor::zeros({4})}});
@@ -138,8 +124,7 @@ TEST_CASE("safetensors: tensors of a file can be renamed or skipped") {
                        doctest::Contains(R"(duplicate: "b" and "old.a" map to the same tensor)"), Error);
 }
 
-TEST_CASE("safetensors: a file written tensor by tensor must follow its plan") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "safetensors: a file written tensor by tensor must follow its plan") {
   const Tensor ones = Tensor::from<float>({2}, std::vector<float>{1, 2}), number = Tensor::zeros({1}, DType::i32);
   const auto start = [&] {
     return SafetensorsWriter(directory / "f", {{"x", DType::f32, {2}}, {"n", DType::i32, {1}}}, {});
@@ -158,8 +143,7 @@ TEST_CASE("safetensors: a file written tensor by tensor must follow its plan") {
   CHECK(read_file(directory / "f") == read_file(directory / "g"));
 }
 
-TEST_CASE("safetensors: a duplicate name gives an error and no file") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "safetensors: a duplicate name gives an error and no file") {
   const Tensor t = Tensor::zeros({1});
   CHECK_THROWS_WITH_AS(write_safetensors(directory / "f", {{"a", t}, {"a", t}}),
                        doctest::Contains("duplicate tensor name 'a'"), Error);
@@ -178,17 +162,15 @@ TEST_CASE("safetensors: truncated files are rejected, and a flipped bit of the h
   for (size_t bit = 0; bit < header_end * 8; ++bit) {
     std::string bad = good;
     bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << (bit % 8)));
-    write_quickly(directory / "bad", bad);
-    try {
+    put_file(directory / "bad", bad);
+    error_of([&] {
       const SafetensorsFile file(directory / "bad");
       for (const auto& found : file.entries()) CHECK(file.bytes(found).size() == found.end - found.begin);
-    } catch (const Error&) {
-    }
+    });
   }
 }
 
-TEST_CASE("safetensors: a large file with many tensors") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "safetensors: a large file with many tensors") {
   std::vector<NamedTensor> tensors;
   for (int i = 0; i < 2000; ++i) {
     const Tensor t = Tensor::empty({i % 7, 1000});
@@ -324,27 +306,25 @@ void check_tensors(const SafetensorsFile& file, const json& expected) {
 
 }  // namespace
 
-TEST_CASE("safetensors: every rule of the format, compared with the Python package") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "safetensors: every rule of the format, compared with the Python package") {
   const Path path = directory / "case.safetensors";
   size_t read = 0, refused = 0, stricter = 0;
   for (const json& item : json::parse(read_file(source_dir() / "tests/core/golden/safetensors_cases.json"))) {
     const std::string rule = item["rule"], expected = item.value("expect", "");
     CAPTURE(rule);
-    std::filesystem::remove(path);
-    std::ofstream(path, std::ios::binary) << from_hex(item["file"]);
+    put_file(path, from_hex(item["file"]));
     stricter += item.contains("stricter");
-    try {
+    const std::string error = error_of([&] {
       const SafetensorsFile file(path);
-      CHECK_MESSAGE(expected.empty(), "read, but expected: ", expected);
       check_tensors(file, item["python"]["tensors"]);
+    });
+    CAPTURE(error);
+    if (expected.empty()) {
+      CHECK(error == "no error");
       ++read;
-    } catch (const Error& error) {
-      const std::string message = error.what();
-      CAPTURE(message);
-      CHECK_FALSE(expected.empty());
-      CHECK(message.find("[safetensors] " + path.string() + ": ") == 0);
-      CHECK(message.find(expected) != message.npos);
+    } else {
+      CHECK(error.starts_with("[safetensors] " + path.string() + ": "));
+      CHECK(contains(error, expected));
       ++refused;
     }
   }
@@ -377,14 +357,9 @@ std::string index_of(const std::string& places) {
 
 std::string error_with(const TemporaryDirectory& directory, const std::string& index) {
   write_file(directory / kIndex, index);
-  try {
-    open_safetensors(directory / kIndex);
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    CHECK(message.find((directory / kIndex).string()) != message.npos);
-    return message;
-  }
-  return "no error";
+  const std::string error = error_of([&] { open_safetensors(directory / kIndex); });
+  CHECK((error == "no error" || contains(error, (directory / kIndex).string())));
+  return error;
 }
 
 void check_error(const std::string& index, const std::string& expected) {
@@ -397,8 +372,7 @@ void check_error(const std::string& index, const std::string& expected) {
 
 }  // namespace
 
-TEST_CASE("safetensors shards: all shards are read as one model") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "safetensors shards: all shards are read as one model") {
   write_shards(directory);
   write_file(directory / kIndex, index_of(place("c", kSecond) + "," + place("a", kFirst) + "," + place("b", kFirst)));
   const std::vector<SafetensorsFile> files = open_safetensors(directory / kIndex);
@@ -428,8 +402,7 @@ TEST_CASE("safetensors shards: errors name missing shards and tensors") {
                        doctest::Contains("00002-of-00002.safetensors: the tensors end at offset 4"), Error);
 }
 
-TEST_CASE("safetensors shards: tensors that the index does not list are left out") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "safetensors shards: tensors that the index does not list are left out") {
   write_shards(directory);
   write_file(directory / kIndex, index_of(place("a", kFirst) + "," + place("c", kSecond)));
   const std::vector<SafetensorsFile> files = open_safetensors(directory / kIndex);

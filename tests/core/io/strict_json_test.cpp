@@ -3,20 +3,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
+#include "tests/errors.h"
 
 using namespace gyre;
 
 namespace {
 
 std::string error_of_text(const std::string& text) {
-  try {
-    parse_ordered_json(text, 3, "file: ", "the file");
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return error_of([&] { parse_ordered_json(text, 3, "file: ", "the file"); });
 }
 
 }  // namespace

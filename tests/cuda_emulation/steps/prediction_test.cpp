@@ -13,6 +13,7 @@
 #include "gyre/core/virtual_gpu/virtual_gpu.h"
 #include "gyre/models/encoder_decoder.h"
 #include "gyre/models/encoder_only.h"
+#include "gyre/models/sequence_classifier.h"
 #include "gyre/train/optim/optimizer.h"
 #include "gyre/train/tasks/inputs.h"
 #include "tests/cuda_emulation/accesses/recording.h"
@@ -28,15 +29,15 @@ struct StepWork {
   double bytes = 0;
 };
 
-// A training step on four sentences of shortest, shortest + step, .. tokens: of an encoder-decoder on pairs, or of a
-// masked language model with linear attention.
+// A training step on four sentences of shortest, shortest + step, .. tokens: of an encoder-decoder on pairs, of a
+// masked language model with linear attention, of a LLaMA, or of a regression from the mean of a text.
 struct Step {
   std::string_view name;
   Precision precision;
   int64_t dim, heads;
   std::string positions;
   int shortest, step;
-  enum class Model : uint8_t { translation, linear_attention, llama } model = Model::translation;
+  enum class Model : uint8_t { translation, linear_attention, llama, regression } model = Model::translation;
   double r_drop = 0;  // only of translation
   std::string optimizer = "adam";
 
@@ -90,7 +91,7 @@ EncoderOnlyConfig single_stack(const Step& step) {
     config.kv_heads = 1;
     config.dropout = 0.1;
     config.qk_norm = step.optimizer != "muon";
-  } else {
+  } else if (step.model == Step::Model::linear_attention) {
     config.attention.kind = AttentionKind::linear;
     config.attention.linear_map = FeatureMap::softmax;
   }
@@ -99,6 +100,13 @@ EncoderOnlyConfig single_stack(const Step& step) {
 
 template <class Around>
 void run_steps(Kernels& kernels, const Step& step, const Around& around) {
+  if (step.model == Step::Model::regression) {
+    SequenceClassifier model({.encoder = single_stack(step), .head = ClassifierHead::mean, .classes = 1});
+    const MaskedInput texts = masked_batch(step.sentences());
+    const LabeledInput batch{texts.ids, texts.segments, Tensor::zeros({texts.segments.count()})};
+    return train(
+        kernels, model, step, [&](Tape& tape) { return model.loss(tape, batch); }, around);
+  }
   if (step.model != Step::Model::translation) {
     EncoderOnly model(single_stack(step));
     MaskedInput batch = masked_batch(step.sentences());
@@ -143,6 +151,9 @@ std::vector<std::string> kernels_of(std::string_view work) {
       {"activation gradient", {"partial_sums_kernel", "add_partials_kernel"}},
       {"activation", {"activate_kernel"}},
       {"adam", {"adam_kernel"}},
+      {"arithmetic", {"map_kernel"}},
+      {"arithmetic gradient", {"write_kernel"}},
+      {"arithmetic with repetition", {"write_kernel"}},
       {"decay and step", {"map_kernel"}},
       {"division by norm", {"inverse_norm_kernel", "map_kernel"}},
       {"attention", {"packed_forward"}},
@@ -153,19 +164,17 @@ std::vector<std::string> kernels_of(std::string_view work) {
       {"attention of long segments", {"long_forward"}},
       {"attention without tensor cores", {"plain_forward"}},
       {"bias gradient", {"partial_sums_kernel", "add_partials_kernel"}},
+      {"conversion", {"convert_kernel"}},
+      {"copy of columns", {"copy_columns_kernel"}},
       {"cross-entropy and gradient", {"replace_rows", "add_terms"}},
       {"R-Drop and gradient", {"replace_pairs", "add_terms"}},
-      {"division gradient of heads", {"backward_kernel"}},
-      {"division of heads", {"quotients_kernel"}},
-      {"dot product gradient", {"partial_sums_kernel", "add_partials_kernel"}},
-      {"dot product of heads", {"dot_heads"}},
       {"dropout", {"dropout_kernel"}},
       {"elementwise activation", {"map_kernel"}},
       {"elementwise activation gradient", {"map_kernel"}},
+      {"function", {"map_kernel"}},
       {"gated activation", {"gated_forward"}},
       {"gated activation gradient", {"gated_backward"}},
       {"gradient norm", {"squares_kernel"}},
-      {"largest logits", {"largest_of_tiles", "largest_of_heads"}},
       {"lion", {"lion_kernel"}},
       {"lookup", {"gather"}},
       {"momentum", {"momentum_kernel"}},
@@ -173,16 +182,20 @@ std::vector<std::string> kernels_of(std::string_view work) {
       {"norm", {"forward_kernel"}},
       {"norm gradient", {"backward_kernel", "add_partials_kernel"}},
       {"product", {"cublasLtMatmul"}},
+      {"repetition", {"write_kernel"}},
       {"rotary angles", {"fill_angles"}},
       {"rotation", {"rotate_rows"}},
-      {"rounding to bf16", {"round_kernel"}},
       {"row normalization", {"normalize_kernel"}},
       {"scan", {"scan_kernel"}},
       {"softmax gradient of heads", {"backward_kernel"}},
       {"softmax of heads", {"softmax_kernel"}},
       {"sum", {"map_kernel"}},
+      {"sum of all elements", {"block_sums_kernel", "add_blocks_kernel"}},
+      {"sums", {"write_kernel"}},
       {"sums by id", {"add_pieces", "add_slots"}},
+      {"sums of columns", {"partial_sums_kernel", "add_partials_kernel"}},
       {"sums of groups of heads", {"add_groups_kernel", "add_groups_kernel"}},
+      {"sums of rows", {"row_sums_kernel"}},
       {"verdict", {"judge_kernel"}},
   };
   const auto found = kernels.find(work);
@@ -216,7 +229,8 @@ std::string listing(const StepWork& work) {
 
 TEST_CASE("the virtual GPU reports the launches and the bytes of the CUDA kernels") {
   // Attention on tensor cores, of short and of long segments and with heads of 32, 64 and 128 features, attention
-  // without tensor cores, linear attention, and a LLaMA with one head of keys; then other losses and optimizers.
+  // without tensor cores, linear attention, and a LLaMA with one head of keys; then other losses and optimizers. Linear
+  // attention and the regression have ops that run composed on GPUs.
   using enum Step::Model;
   const std::vector<Step> steps{{"plain attention", Precision::fp32, 64, 2, "sinusoidal", 20, 2},
                                 {"short segments", Precision::bf16, 64, 2, "sinusoidal", 20, 2},
@@ -226,6 +240,7 @@ TEST_CASE("the virtual GPU reports the launches and the bytes of the CUDA kernel
                                 {"linear attention", Precision::bf16, 64, 2, "rope", 20, 2, linear_attention},
                                 {"LLaMA, short segments", Precision::bf16, 64, 2, "rope", 20, 2, llama},
                                 {"LLaMA, long segments", Precision::bf16, 128, 2, "rope", 70, 20, llama},
+                                {"regression", Precision::bf16, 64, 2, "rope", 20, 2, regression},
                                 {"R-Drop", Precision::bf16, 64, 2, "sinusoidal", 20, 2, translation, 5},
                                 {"Lion", Precision::bf16, 64, 2, "rope", 20, 2, llama, 0, "lion"},
                                 {"NorMuon", Precision::bf16, 64, 2, "rope", 20, 2, llama, 0, "normuon"},

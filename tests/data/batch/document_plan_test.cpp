@@ -19,18 +19,10 @@ namespace {
 
 constexpr int32_t kBos = 1, kEos = 2, kFirst = 10;
 
-class NumberVocabulary final : public Vocabulary {
- public:
-  NumberVocabulary() : Vocabulary("numbers") {}
-  std::string_view kind() const override { return "numbers"; }
-  Ids encode(std::string_view) const override { return {}; }
-  std::string decode(std::span<const int32_t>) const override { return {}; }
-  std::string piece(int) const override { return {}; }
-  int size() const override { return 1000000; }
-};
+const IdVocabulary kNumbers(1000000);
 
 TokenStore store_of(const IdDocuments& documents) {
-  auto writer = TokenStoreWriter::in_memory(NumberVocabulary(), 1, "documents");
+  auto writer = TokenStoreWriter::in_memory(kNumbers, 1, "documents");
   for (const auto& document : documents) {
     for (const Ids& sentence : document) writer.add(sentence);
     writer.add({});
@@ -226,7 +218,7 @@ TEST_CASE("samples: contain every token exactly once, in order, within the lengt
 }
 
 TEST_CASE("samples: a text without document ends is one document; empty documents are ignored") {
-  auto writer = TokenStoreWriter::in_memory(NumberVocabulary(), 1, "plain");
+  auto writer = TokenStoreWriter::in_memory(kNumbers, 1, "plain");
   writer.add({10, 11});
   writer.add({12});
   const TokenStore plain = writer.finish();
@@ -290,7 +282,7 @@ TEST_CASE("samples: invalid options and stores are rejected") {
   CHECK(contains(error({.max_length = 2}, Part::training), "a length of at least 3, got 2"));
   CHECK(contains(error({.validation_share = 1}, Part::training), "a validation share in [0, 1), got 1"));
   CHECK(contains(error({}, Part::validation), "documents: none of its 1 documents is for validation"));
-  auto writer = TokenStoreWriter::in_memory(NumberVocabulary(), 2, "pairs");
+  auto writer = TokenStoreWriter::in_memory(kNumbers, 2, "pairs");
   writer.add({1}, {2});
   const TokenStore pairs = writer.finish();
   CHECK(contains(error_of([&] { DocumentSamples(pairs, {}, Part::training); }), "pairs: expected a store of one side"));

@@ -40,16 +40,13 @@ bool is_likely(double count, double draws, double p) {
 }
 
 // A vocabulary that has a SentencePiece kind.
-class MarkedVocabulary final : public Vocabulary {
+class MarkedVocabulary final : public IdVocabulary {
  public:
-  MarkedVocabulary() : Vocabulary("marked") {}
+  MarkedVocabulary() : IdVocabulary(6) {}
   std::string_view kind() const override { return "unigram"; }
-  Ids encode(std::string_view) const override { return {}; }
-  std::string decode(std::span<const int32_t>) const override { return {}; }
   std::string piece(int id) const override {
     return std::vector<std::string>{"<unk>", "<s>", "</s>", "<mask>", "▁un", "able"}[size_t(id)];
   }
-  int size() const override { return 6; }
 };
 
 struct Result {

@@ -53,8 +53,7 @@ TEST_CASE("text that was encoded twice, as Latin-1 or Windows-1252") {
     CHECK(!looks_double_encoded(text));
 }
 
-TEST_CASE("check: repeated sentences, copies, overlap and lengths, with any number of threads") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "check: repeated sentences, copies, overlap and lengths, with any number of threads") {
   DataCheckOptions options;
   options.train = {write_text(directory, "t.en", "one\ntwo\nONE \nsame\nfour\n"),
                    write_text(directory, "t.de", "eins\nzwei\nEins\nsame\naverylongtranslation\n")};
@@ -92,8 +91,7 @@ TEST_CASE("check: repeated sentences, copies, overlap and lengths, with any numb
   }
 }
 
-TEST_CASE("check: errors of encoding and line counts, test pairs in the training set") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "check: errors of encoding and line counts, test pairs in the training set") {
   DataCheckOptions options;
   options.train = {write_text(directory, "t.en", "\uFEFFone\r\ntwo\xC3\nthree\nfour\n"),
                    write_text(directory, "t.de", "eins\nzwei\ndrei\n")};
@@ -108,8 +106,7 @@ TEST_CASE("check: errors of encoding and line counts, test pairs in the training
   CHECK(check.sets[0].pairs == 2);
 }
 
-TEST_CASE("check: swapped sides, samples, and nothing to train on") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "check: swapped sides, samples, and nothing to train on") {
   DataCheckOptions options;
   std::string english, german;
   for (int i = 0; i < 100; ++i) (english += "the other thing\n"), (german += "das zweite Ding\n");
@@ -133,8 +130,7 @@ TEST_CASE("check: swapped sides, samples, and nothing to train on") {
   CHECK(contains(finding(check, Severity::error, "epoch"), "no pair of the training set can be used"));
 }
 
-TEST_CASE("check: a token store is compared by ids") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "check: a token store is compared by ids") {
   const auto vocabulary = bytes(directory);
   const std::vector<Path> text = {write_text(directory, "t.en", "one\ntwo\n"),
                                   write_text(directory, "t.de", "eins\nzwei\n")};
@@ -150,8 +146,7 @@ TEST_CASE("check: a token store is compared by ids") {
   CHECK(check.sets[0].place(2) == (directory / "train.tok").string() + ":2");
 }
 
-TEST_CASE("check of documents: duplicates, overlaps and lengths, for any number of threads") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "check of documents: duplicates, overlaps and lengths, for any number of threads") {
   DocumentCheckOptions options;
   options.near_duplicates.similarity = 0.7;
   options.train = {write_text(
@@ -192,8 +187,7 @@ TEST_CASE("check of documents: duplicates, overlaps and lengths, for any number 
   }
 }
 
-TEST_CASE("check of documents: faults of text, separators and unknown pieces") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "check of documents: faults of text, separators and unknown pieces") {
   DocumentCheckOptions options;
   options.train = {
       write_text(directory, "train.txt", "Fine.\nNUL \0 here\n<|endoftext|>\nGr\xC3\x83\xC2\xBC\xC3\x9F e\n")};

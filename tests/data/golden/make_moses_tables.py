@@ -53,14 +53,21 @@ def words(name, list_of_words):
     return f"constexpr std::u32string_view {name}[] = {{\n{body}}};\n"
 
 
+LANGUAGES = {"English": "en", "German": "de", "French": "fr", "Spanish": "es", "Italian": "it", "Czech": "cs",
+             "Russian": "ru"}
+
+
 def write_prefixes():
-    text = SOURCE + ", which has them\n// from Moses: share/nonbreaking_prefixes/nonbreaking_prefix.en and .de.\n"
-    for name, language in (("English", "en"), ("German", "de")):
+    text = SOURCE + """ (MIT license).
+// Those are the lists of abbreviations of Moses, share/nonbreaking_prefixes/nonbreaking_prefix.LANGUAGE, whose authors
+// name Daniel Naber's Language Tools and the Czech Wiktionary as sources of the Czech ones. Abbreviations with a space
+// are left out, because they never match a word.
+"""
+    for name, language in LANGUAGES.items():
         tokenizer = sacremoses.MosesTokenizer(language)
         numeric = set(tokenizer.NUMERIC_ONLY_PREFIXES)
-        plain = {word for word in tokenizer.NONBREAKING_PREFIXES if "#" not in word}
-        assert not plain & numeric
-        text += "\n" + words(f"k{name}Prefixes", plain)
+        plain = {word for word in tokenizer.NONBREAKING_PREFIXES if "#" not in word and " " not in word}
+        text += "\n" + words(f"k{name}Prefixes", plain - numeric)
         if numeric:
             text += f"\n// They need a number after them.\n" + words(f"k{name}NumericPrefixes", numeric)
     (FOLDER / "nonbreaking_prefixes.inc").write_text(text)

@@ -32,8 +32,8 @@ std::string built(const TemporaryDirectory& directory, const std::vector<Path>& 
 
 }  // namespace
 
-TEST_CASE("documents: one or more lines of any white space, or the end of a file, end a document") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory,
+                  "documents: one or more lines of any white space, or the end of a file, end a document") {
   const Path a = write_text(directory, "a", "\n\none\ntwo\n \t\n\n\xE2\x82\xAC\r\n\r\nfour\nfive");
   const Path b = write_text(directory, "b", "six\n\n");
   const Path nothing = write_text(directory, "nothing", "\n\n");
@@ -100,9 +100,9 @@ TEST_CASE("documents: a store of sentences, whose boundaries would be lost, is a
   CHECK(open_documents(vocabulary, {text}, {}).store.has_documents());
 }
 
-TEST_CASE(
+TEST_CASE_FIXTURE(
+    InDirectory,
     "documents: lines that are JSON are an error if they are half of a text, and are reported if they are fewer") {
-  TemporaryDirectory directory;
   const auto report = [&](std::string_view content, OnBadLine policy = OnBadLine::by_kind) {
     const Path text = write_text(directory, "text", content);
     std::string described;
@@ -129,8 +129,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("documents: what other programs put between documents and lines is reported") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "documents: what other programs put between documents and lines is reported") {
   const auto report = [&](const std::string& content, const DocumentEnd& end = DocumentEnd::blank_line) {
     const Path text = write_text(directory, "text", content);
     return open_documents(ByteVocabulary(), {text}, {.end = end}).report->files.front().describe();
@@ -146,8 +145,7 @@ TEST_CASE("documents: what other programs put between documents and lines is rep
   CHECK(!contains(report("a\n<|endoftext|>\nb\n", DocumentEnd("<|endoftext|>")), "endoftext"));
 }
 
-TEST_CASE("documents: the count of JSON lines is that of documents, whatever lines have no ids") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "documents: the count of JSON lines is that of documents, whatever lines have no ids") {
   const Path json = write_text(directory, "j", "{\"text\": \"one\\n-\\n-\\ntwo\"}\n{\"text\": \"three\"}\n");
   const Path text = write_text(directory, "t", "one\n-\ntwo\n");
   const DocumentReport report =
@@ -157,8 +155,8 @@ TEST_CASE("documents: the count of JSON lines is that of documents, whatever lin
   CHECK(report.files[1].describe().starts_with(text.string() + ": 2 lines, skipped 1 empty (line "));
 }
 
-TEST_CASE("documents: the line of a JSON object is given on request only, not with each of its parts") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory,
+                  "documents: the line of a JSON object is given on request only, not with each of its parts") {
   const std::string line = "{\"text\": \"one\\ntwo\"}";
   const Path json = write_text(directory, "j", line + "\n");
   for (const bool keeps_json : {false, true}) {
@@ -173,8 +171,7 @@ TEST_CASE("documents: the line of a JSON object is given on request only, not wi
   }
 }
 
-TEST_CASE("documents: several files and stores are one corpus, in order") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "documents: several files and stores are one corpus, in order") {
   const ByteVocabulary vocabulary;
   std::vector<Path> texts, mixed;
   for (const std::string name : {"a", "b", "c", "d"}) {
@@ -217,8 +214,7 @@ TEST_CASE("documents: several files and stores are one corpus, in order") {
                  "expected the line ends of"));
 }
 
-TEST_CASE("documents: a long document is encoded in parts that make up the whole") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "documents: a long document is encoded in parts that make up the whole") {
   std::string text;
   while (text.size() < (size_t{5} << 19)) text += concat("line ", text.size(), "\n");
   const Path path = write_text(directory, "long", text);
@@ -303,8 +299,8 @@ TEST_CASE("documents: the size of a part of several documents, or of a single on
   CHECK(end.characters == 5);
 }
 
-TEST_CASE("documents: a whole file is one document whose tokens are its bytes, including invalid UTF-8") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory,
+                  "documents: a whole file is one document whose tokens are its bytes, including invalid UTF-8") {
   std::string text = "\xEF\xBB\xBF one\r\n\n\n \ttwo \xFF\xC3";
   for (int b = 0; b < 256; ++b) text += char(b);
   text += std::string((3 << 20) + 1, '\n') + "\xE2\x82";  // several chunks; the last character is truncated

@@ -17,15 +17,7 @@ namespace {
 constexpr size_t kHeaderBytes = 16, kTextBytes = 16, kTrailerBytes = 88;
 
 // A vocabulary of more than 65,536 pieces, whose ids need four bytes.
-class WideVocabulary final : public Vocabulary {
- public:
-  WideVocabulary() : Vocabulary("wide") {}
-  std::string_view kind() const override { return "wide"; }
-  Ids encode(std::string_view) const override { return {}; }
-  std::string decode(std::span<const int32_t>) const override { return {}; }
-  std::string piece(int) const override { return {}; }
-  int size() const override { return 100000; }
-};
+const IdVocabulary kWide(100000);
 
 std::string small_store(const TemporaryDirectory& directory, const Path& path) {
   const Path en = write_text(directory, "a.en", "one\ntwo\nthree\n");
@@ -36,8 +28,7 @@ std::string small_store(const TemporaryDirectory& directory, const Path& path) {
 
 }  // namespace
 
-TEST_CASE("token store: pairs are read back from a file and from memory") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "token store: pairs are read back from a file and from memory") {
   const ByteVocabulary vocabulary;
   const std::string bytes = small_store(directory, directory / "a.store");
   const TokenStore store(directory / "a.store");
@@ -65,10 +56,8 @@ TEST_CASE("token store: pairs are read back from a file and from memory") {
   CHECK(mapped.store.sentence(0, 1) == store.sentence(0, 1));
 }
 
-TEST_CASE("token store: one side and ids of four bytes") {
-  TemporaryDirectory directory;
-  const WideVocabulary vocabulary;
-  auto writer = TokenStoreWriter::to_file(vocabulary, 1, directory / "wide.store");
+TEST_CASE_FIXTURE(InDirectory, "token store: one side and ids of four bytes") {
+  auto writer = TokenStoreWriter::to_file(kWide, 1, directory / "wide.store");
   writer.add({99999, 0, 65536});
   writer.add({});
   writer.add({7});
@@ -84,8 +73,7 @@ TEST_CASE("token store: one side and ids of four bytes") {
   CHECK_THROWS_AS(store.length(0, 1), Error);
 }
 
-TEST_CASE("token store: a store of the first version is read as it was made") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "token store: a store of the first version is read as it was made") {
   const ByteVocabulary vocabulary;
   const Path text = write_text(directory, "text", "one\ntwo\n\nthree\n"), store = directory / "a.tok";
   build_document_store(vocabulary, {text}, store, {.line_ends = LineEnds::none});
@@ -101,8 +89,8 @@ TEST_CASE("token store: a store of the first version is read as it was made") {
   for (size_t i = 0; i < now.size(); ++i) CHECK(before.sentence(i, 0) == now.sentence(i, 0));
   CHECK(size_of_part(StorePart(before, 0, Part::training), vocabulary).bytes == 11);
   CHECK(has_exact_size(before, vocabulary));
-  CHECK(has_exact_size(now, WideVocabulary()));
-  CHECK(!has_exact_size(before, WideVocabulary()));
+  CHECK(has_exact_size(now, kWide));
+  CHECK(!has_exact_size(before, kWide));
   for (const auto& files : {std::vector<Path>{old, store}, {store, old}}) {  // both have nothing between lines
     const TokenStore both = open_documents(vocabulary, files, {}).store;
     CHECK(both.size() == 2 * now.size());
@@ -119,8 +107,7 @@ TEST_CASE("token store: a store of the first version is read as it was made") {
                  "old.tok was built with none, got keep"));
 }
 
-TEST_CASE("token store: stores of pairs are one corpus, and no text is left out beside them") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "token store: stores of pairs are one corpus, and no text is left out beside them") {
   small_store(directory, directory / "a.store");
   small_store(directory, directory / "c.store");
   const Path a = directory / "a.store", b = write_text(directory, "b.txt", "one\n"), c = directory / "c.store";
@@ -132,8 +119,7 @@ TEST_CASE("token store: stores of pairs are one corpus, and no text is left out 
   CHECK(!TokenStore::recognizes(std::string(5000, 'x')));  // a name that no file can have
 }
 
-TEST_CASE("token store: truncation at any byte is an error that names the file") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "token store: truncation at any byte is an error that names the file") {
   const std::string bytes = small_store(directory, directory / "a.store");
   for (size_t keep = 0; keep < bytes.size(); ++keep) {
     const Path path = write_text(directory, "cut.store", std::string_view(bytes).substr(0, keep));
@@ -145,8 +131,7 @@ TEST_CASE("token store: truncation at any byte is an error that names the file")
   CHECK(contains(error_of([&] { TokenStore{longer}; }), "longer.store"));
 }
 
-TEST_CASE("token store: any flipped bit is detected, and no read is out of bounds") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "token store: any flipped bit is detected, and no read is out of bounds") {
   const std::string bytes = small_store(directory, directory / "a.store");
   size_t found_at_opening = 0;
   for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
@@ -165,8 +150,7 @@ TEST_CASE("token store: any flipped bit is detected, and no read is out of bound
   CHECK(found_at_opening == (kHeaderBytes + kTextBytes + kTrailerBytes) * 8);
 }
 
-TEST_CASE("token store: errors name the damaged part") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "token store: errors name the damaged part") {
   const std::string bytes = small_store(directory, directory / "a.store");
   const auto error_with = [&](size_t at) {
     std::string damaged = bytes;
@@ -175,7 +159,7 @@ TEST_CASE("token store: errors name the damaged part") {
     return error_of([&] { TokenStore(path).verify(); });
   };
   CHECK(contains(error_with(0), "expected a token store"));
-  CHECK(contains(error_with(8), "expected format version 1 to 2"));
+  CHECK(contains(error_with(8), "expected format version 1 to 3"));
   CHECK(contains(error_with(kHeaderBytes), "damaged ids"));
   CHECK(contains(error_with(bytes.size() - kTrailerBytes - kTextBytes - 8), "damaged offsets"));
   CHECK(contains(error_with(bytes.size() - kTrailerBytes - 8), "damaged description of the text"));
@@ -183,17 +167,15 @@ TEST_CASE("token store: errors name the damaged part") {
   CHECK(contains(error_with(bytes.size() - 1), "the end mark is missing"));
 }
 
-TEST_CASE("token store: another vocabulary is an error of one line") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "token store: another vocabulary is an error of one line") {
   small_store(directory, directory / "a.store");
-  const std::string error = error_of([&] { open_corpus(WideVocabulary(), {directory / "a.store"}, {}); });
+  const std::string error = error_of([&] { open_corpus(kWide, {directory / "a.store"}, {}); });
   CHECK(contains(error, "a.store: was built with another vocabulary (259 pieces"));
   CHECK(contains(error, "100000 pieces"));
   CHECK(!contains(error, "\n"));
 }
 
-TEST_CASE("building: every kind of bad line is counted; over-long lines are skipped or cropped") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "building: every kind of bad line is counted; over-long lines are skipped or cropped") {
   const ByteVocabulary vocabulary;
   const Path en = write_text(directory, "b.en", "one\n\nthree\nfour is too long\nfive\n\xFF\nseven\n");
   const Path de =
@@ -216,8 +198,8 @@ TEST_CASE("building: every kind of bad line is counted; over-long lines are skip
   CHECK(vocabulary.decode(TokenStore(output).sentence(2, 0)) == "four is ");
 }
 
-TEST_CASE("building: an error leaves no store and no temporary file, and does not change an existing store") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory,
+                  "building: an error leaves no store and no temporary file, and does not change an existing store") {
   const ByteVocabulary vocabulary;
   const Path output = directory / "c.store";
   const Path good = write_text(directory, "good", "one\n");
@@ -235,15 +217,13 @@ TEST_CASE("building: an error leaves no store and no temporary file, and does no
   CHECK(files == 3);
 }
 
-TEST_CASE("building: without a usable line, the error contains the report") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "building: without a usable line, the error contains the report") {
   const Path empty = write_text(directory, "empty", "\n \n");
   const std::string error = error_of([&] { open_corpus(ByteVocabulary(), {empty}, {}); });
   CHECK(contains(error, "no usable line: " + empty.string() + ": 0 lines, skipped 2 empty (lines 1, 2)"));
 }
 
-TEST_CASE("building: the store of many lines does not depend on the number of threads") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "building: the store of many lines does not depend on the number of threads") {
   std::string text;
   for (int i = 0; i < 10000; ++i) text += i % 1000 == 7 ? "bad \xFF\n" : i % 900 == 3 ? "\n" : concat("line ", i, "\n");
   const Path path = write_text(directory, "many", text);

@@ -16,8 +16,7 @@ std::vector<TextRow> rows_of(ParallelText& text) {
 
 }  // namespace
 
-TEST_CASE("parallel text: bad lines are skipped, counted and reported by number") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "parallel text: bad lines are skipped, counted and reported by number") {
   const Path en = write_text(directory, "t.en", "one\n\nthree\nbad \xFF here\nfive\nsix\nseven\n \t\n");
   const Path de = write_text(directory, "t.de", "eins\nzwei\n\t \nvier\nf\xC3\nsechs\n");
   ParallelText text({en, de}, OnBadLine::skip);
@@ -48,8 +47,7 @@ TEST_CASE("parallel text: by default, unequal line counts and invalid UTF-8 are 
   CHECK(contains(utf8, "--on-bad-line skip"));
 }
 
-TEST_CASE("parallel text: empty lines are skipped by default and an error on request") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "parallel text: empty lines are skipped by default and an error on request") {
   const Path path = write_text(directory, "t", "one\n\nthree\n");
   ParallelText text({path}, OnBadLine::by_kind);
   CHECK(text.report().of(BadLine::empty).count == 0);  // the initial check does not count
@@ -59,16 +57,14 @@ TEST_CASE("parallel text: empty lines are skipped by default and an error on req
       contains(error_of([&] { ParallelText({path}, OnBadLine::error); }), path.string() + ":2: 1 line empty (line 2)"));
 }
 
-TEST_CASE("parallel text: many bad lines are all counted, but only the first are listed") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "parallel text: many bad lines are all counted, but only the first are listed") {
   const Path path = write_text(directory, "t", std::string(1000, '\n') + "end\n");
   ParallelText text({path}, OnBadLine::skip);
   CHECK(rows_of(text).size() == 1);
   CHECK(contains(text.report().describe(), "skipped 1000 empty (lines 1, 2, 3, 4, 5 and 995 more)"));
 }
 
-TEST_CASE("parallel text: lines that are JSON strings on one side are an error") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "parallel text: lines that are JSON strings on one side are an error") {
   const Path plain = write_text(directory, "plain", "one\ntwo\n");
   const Path strings = write_text(directory, "strings", "\"ein\\tsatz\"\n\"zwei\"\n");
   CHECK(contains(error_of([&] {
@@ -77,8 +73,7 @@ TEST_CASE("parallel text: lines that are JSON strings on one side are an error")
                  "strings:1: 2 lines of 4 are JSON strings"));
 }
 
-TEST_CASE("parallel text: the error for a missing file names it") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "parallel text: the error for a missing file names it") {
   const Path path = directory / "missing";
   CHECK(contains(error_of([&] { ParallelText({path}, OnBadLine::skip); }), path.string()));
 }

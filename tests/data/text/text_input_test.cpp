@@ -71,8 +71,8 @@ std::string through_pipe(const std::string& content) {
 
 }  // namespace
 
-TEST_CASE("text input: plain and compressed files, of several members, are read twice, and pipes completely") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory,
+                  "text input: plain and compressed files, of several members, are read twice, and pipes completely") {
   const std::string text = long_text();
   const auto is_read = [&](const std::string& content, const std::string& expected) {
     TextInput input(write_text(directory, "file", content));
@@ -96,8 +96,7 @@ TEST_CASE("text input: plain and compressed files, of several members, are read 
   CHECK(is_read("\x5A\x2A\x4D\x18\x04\0\0\0skip"s + zstd(text), text));
 }
 
-TEST_CASE("text input: compressed data that end early or are damaged are errors") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "text input: compressed data that end early or are damaged are errors") {
   const std::string text = long_text();
   const auto error_with = [&](const std::string& content) {
     return error_of([&] { TextInput(write_text(directory, "cut", content)).read_all(); });
@@ -115,8 +114,7 @@ TEST_CASE("text input: compressed data that end early or are damaged are errors"
   }
 }
 
-TEST_CASE("text input: what is not text is named") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "text input: what is not text is named") {
   const auto error_with = [&](std::string_view content) {
     const std::string plain = error_of([&] { TextInput(write_text(directory, "file", content)); });
     const std::string zipped = error_of([&] { TextInput(write_text(directory, "file", gzip(content))); });
@@ -145,8 +143,7 @@ TEST_CASE("text input: what is not text is named") {
     CHECK(TextInput(write_text(directory, "file", text)).kind() == TextKind::text);
 }
 
-TEST_CASE("text input: JSON lines and token stores are recognized") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "text input: JSON lines and token stores are recognized") {
   const auto kind_of = [&](std::string_view content) {
     return TextInput(write_text(directory, "file", content)).kind();
   };
@@ -170,8 +167,7 @@ TEST_CASE("text input: JSON lines and token stores are recognized") {
   CHECK(contains(error_of([&] { kind_of(gzip("GYRETOKS")); }), "is a token store: expected a regular file"));
 }
 
-TEST_CASE("text input: JSON that has no document in each line is named to readers of documents") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "text input: JSON that has no document in each line is named to readers of documents") {
   const std::pair<std::string, std::string> cases[] = {
       {" [\n {\"text\": \"a\"}]", "is a JSON array: expected a JSON object in each line"},
       {"[\n  \"text one\",\n  \"text two\"\n]\n", "is a JSON array"},
@@ -194,8 +190,7 @@ TEST_CASE("text input: JSON that has no document in each line is named to reader
   }
 }
 
-TEST_CASE("text input: a line of a pipe is available before the next one is written") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "text input: a line of a pipe is available before the next one is written") {
   const Path pipe = directory / "pipe";
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
   std::FILE* writer = nullptr;
@@ -229,8 +224,7 @@ TEST_CASE("text input: a preloaded path is not opened") {
   CHECK(contains(error_of([&] { TextInput again(path); }), "cannot be opened"));
 }
 
-TEST_CASE("text input: folders are their files in order, patterns what they match") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "text input: folders are their files in order, patterns what they match") {
   std::filesystem::create_directories(directory / "d/sub/.hidden");
   const auto add = [&](const std::string& name, const std::string& text = "x\n") {
     write_file(directory / name, text);
@@ -321,8 +315,7 @@ TEST_CASE("lines: a final line end adds no empty line, and an empty file has no 
   CHECK(lines_of(std::string(kByteOrderMark) + "\r\n\xEF\xBB") == Lines{"", "\xEF\xBB"});
 }
 
-TEST_CASE("lines: a pipe can be read") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "lines: a pipe can be read") {
   const Path pipe = directory / "pipe";
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
   const auto write = [&] { write_file(pipe, "one\ntwo\n"); };
@@ -336,8 +329,7 @@ TEST_CASE("lines: a pipe can be read") {
   writer.join();
 }
 
-TEST_CASE("line stream: marks and line ends are reported, and errors name the file") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "line stream: marks and line ends are reported, and errors name the file") {
   LineStream stream(write_text(directory, "text", std::string(kByteOrderMark) + "a\r\nb\nc\r\n"));
   CHECK(lines_of<std::string>(stream) == Lines{"a", "b", "c"});
   CHECK(stream.has_byte_order_mark());
@@ -352,8 +344,7 @@ TEST_CASE("one line: both characters of line ends become spaces") {
   CHECK(one_line("") == "");
 }
 
-TEST_CASE("text file: JSON without an object in each line and token stores are no text of lines") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "text file: JSON without an object in each line and token stores are no text of lines") {
   const auto error_with = [&](const std::string& content) {
     return error_of([&] { TextFile(write_text(directory, "file", content)); });
   };

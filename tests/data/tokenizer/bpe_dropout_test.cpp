@@ -129,8 +129,7 @@ TEST_CASE("BPE dropout: subword-nmt keeps words whose new pieces are unknown, an
 
 // The distribution over the segmentations of one word, by hand: the merges of "abc" are a b, then ab c</w>. Each step
 // keeps every possible merge with probability 1 - p.
-TEST_CASE("BPE dropout: the segmentations of a word have the probabilities of the algorithm") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "BPE dropout: the segmentations of a word have the probabilities of the algorithm") {
   const Path codes = write_text(directory, "codes", "#version: 0.2\na b\nb c</w>\nab c</w>\n");
   const Path dictionary = write_text(directory, "dict", "abc\nab@@\nc\na@@\nbc\nb@@\n");
   write_subword_nmt_vocabulary(codes, dictionary, 0, "@@", directory / "vocab");

@@ -136,8 +136,7 @@ TEST_CASE("core limit: at most the given number of cores, and all of them afterw
   CHECK(cores() == before);
 }
 
-TEST_CASE("SentencePiece: bad lines are reported, or are errors that leave no file") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "SentencePiece: bad lines are reported, or are errors that leave no file") {
   std::string text;
   for (const auto& pair : generate_corpus(1, Split::train, 100)) text += pair.source + "\n";
   const Path path = write_text(directory, "t", text + "bad \xFF\n\n" + std::string(5000, 'x') + "\n");
@@ -199,8 +198,7 @@ TEST_CASE("SentencePiece: a truncated model is loaded or rejected without a cras
   CHECK(refused > 0);
 }
 
-TEST_CASE("added tokens beside a tokenizer.model are a note") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "added tokens beside a tokenizer.model are a note") {
   write_file(directory / "text", "the cat sat on the mat\nthe dog sat on the log\n");
   train_sentencepiece(std::vector<Path>{directory / "text"}, {.type = "bpe", .size = 30},
                       directory / "tokenizer.model");

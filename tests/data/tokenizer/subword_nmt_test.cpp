@@ -126,8 +126,7 @@ CountedWords count(const std::vector<Path>& files) {
 
 }  // namespace
 
-TEST_CASE("subword-nmt: learns the merges that the package learns") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "subword-nmt: learns the merges that the package learns") {
   const auto cases = read_golden().at("cases");
   REQUIRE(cases.size() == 8);
   for (const auto& entry : cases) {
@@ -189,8 +188,7 @@ TEST_CASE("subword-nmt: a learned vocabulary does not depend on the threads, and
   }
 }
 
-TEST_CASE("subword-nmt: learning rejects bad options and text without merges") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "subword-nmt: learning rejects bad options and text without merges") {
   const std::vector<Path> files{write_text(directory, "text", "a b c\n")};
   const auto fails = [&](const SubwordNmtTraining& options) {
     return error_of([&] { train_subword_nmt(files, options, directory / "out", ""); });

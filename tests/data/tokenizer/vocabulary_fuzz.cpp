@@ -2,7 +2,6 @@
 // its name, and memory use is bounded by a multiple of the file's size.
 #include <doctest/doctest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -18,13 +17,6 @@ using namespace gyre;
 namespace {
 
 using Strings = std::vector<std::string>;
-
-// Faster than write_file: does not wait for the disk, and removes the file first, because some file systems wait when a
-// file is overwritten.
-void put_file(const Path& path, const std::string& content) {
-  std::filesystem::remove(path);
-  std::ofstream(path, std::ios::binary) << content;
-}
 
 const Strings& texts() {
   static const Strings lines{"",
@@ -258,8 +250,7 @@ TEST_CASE("vocabulary: damaged vocab.json and merges.txt are read or rejected") 
   });
 }
 
-TEST_CASE("vocabulary: deeply nested JSON and long separators are rejected") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "vocabulary: deeply nested JSON and long separators are rejected") {
   const auto fails = [&](const std::string& content) {
     put_file(directory / "vocab", content);
     return error_of([&] { load_vocabulary(directory / "vocab"); });

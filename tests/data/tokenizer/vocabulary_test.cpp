@@ -35,8 +35,8 @@ TEST_CASE("subword-nmt vocabulary: pieces, ids, re-splitting below the threshold
   CHECK(load_vocabulary(directory / "other")->encode("lower") == Ids{6});
 }
 
-TEST_CASE("subword-nmt vocabulary: a word in the dictionary is still split if the codes require it") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory,
+                  "subword-nmt vocabulary: a word in the dictionary is still split if the codes require it") {
   const Path codes = write_text(directory, "codes", "#version: 0.2\nl o\nlo w</w>\n");
   const Path dictionary = write_text(directory, "dict", "low\nnew\nn@@\ne@@\nw\nw@@\n@@@\n@\nlow\r 1\n\r 1\n");
   write_subword_nmt_vocabulary(codes, dictionary, 0, "@@", directory / "vocab");
@@ -46,8 +46,7 @@ TEST_CASE("subword-nmt vocabulary: a word in the dictionary is still split if th
   CHECK(vocabulary->encode(" w \r low\r low\r\n") == Ids{7, 12, 0, 0, 8, 12, 3});
 }
 
-TEST_CASE("word vocabulary: lines with and without counts") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "word vocabulary: lines with and without counts") {
   const Path dictionary = write_text(directory, "dict", "\xEF\xBB\xBFthe 100\r\ncat\ndog 1\n");
   write_word_vocabulary(dictionary, 2, directory / "vocab");
   const auto vocabulary = load_vocabulary(directory / "vocab");
@@ -65,8 +64,7 @@ TEST_CASE("dictionaries: errors for invalid lines name the line") {
   CHECK(contains(fails(""), "dict.txt"));
 }
 
-TEST_CASE("byte vocabulary: no byte is unknown") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "byte vocabulary: no byte is unknown") {
   ByteVocabulary().save(directory / "vocab");
   const auto vocabulary = load_vocabulary(directory / "vocab");
   CHECK(vocabulary->kind() == "bytes");
@@ -125,8 +123,7 @@ TEST_CASE("vocabulary files: the error for a directory names a file that can be 
   CHECK(contains(named({{"vocab.bak", "backup"}}), "without a tokenizer.json"));
 }
 
-TEST_CASE("vocabulary files: errors for other files name the file and the problem") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "vocabulary files: errors for other files name the file and the problem") {
   const auto fails = [&](std::string_view content) {
     const Path path = write_text(directory, "v", content);
     const std::string error = error_of([&] { load_vocabulary(path); });
@@ -242,8 +239,7 @@ TEST_CASE("piece notation: bytes") {
   check_unique(vocabulary);
 }
 
-TEST_CASE("piece notation: pieces that cannot be printed, or look alike") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "piece notation: pieces that cannot be printed, or look alike") {
   const std::string strange = "a\tb\n<0x61>\na\x01\xC2\x85 7\n\xFF\n<unk>\n<id:7>\n</s>\n\u00a0\u3000\n<id:9>\n";
   write_word_vocabulary(write_text(directory, "dict", strange), 0, directory / "vocab");
   const auto vocabulary = load_vocabulary(directory / "vocab");

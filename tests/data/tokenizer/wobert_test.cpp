@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <fstream>
-#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -151,8 +150,7 @@ TEST_CASE("jieba: dictionaries") {
     CHECK(contains(error_of([&] { cut("中国 5\n", text); }), "expected valid UTF-8"));
 }
 
-TEST_CASE("WoBERT: a vocab.txt and a dictionary become one file") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "WoBERT: a vocab.txt and a dictionary become one file") {
   const Path pieces =
       write_text(directory, "vocab.txt", "[PAD]\r\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n中\n国\n中国\n##a\nA\na\n");
   const Path words = write_text(directory, "dictionary", "中国 5 ns\n");
@@ -204,8 +202,7 @@ Strings pieces_after_specials(const Vocabulary& vocabulary) {
 
 }  // namespace
 
-TEST_CASE("WoBERT training: characters, then words and merges, the most frequent first") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "WoBERT training: characters, then words and merges, the most frequent first") {
   const Path words = write_text(directory, "dictionary", "中国 50 ns\n国人 50 n\n人中 2 n\nc++ 9 n\n");
   const Path text = write_text(directory, "text", "中国中国中国 国人，Ab ab\nAB ab c++ c++ c++\n人中 国人 中国\n");
   WobertTraining options;
@@ -232,8 +229,7 @@ TEST_CASE("WoBERT training: characters, then words and merges, the most frequent
   CHECK(cased->decode(cased->encode("Ab中国")) == "Ab 中国");
 }
 
-TEST_CASE("WoBERT training: errors") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "WoBERT training: errors") {
   const Path words = write_text(directory, "dictionary", "中国 50 ns\n");
   const Path text = write_text(directory, "text", "中国\n");
   const auto fails = [&](const Path& file, const WobertTraining& options) {

@@ -24,8 +24,7 @@ std::vector<std::string> pieces_of(const Vocabulary& vocabulary) {
 
 }  // namespace
 
-TEST_CASE("WordPiece: ids and decoded text equal those of Hugging Face's tokenizer") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "WordPiece: ids and decoded text equal those of Hugging Face's tokenizer") {
   const auto expected = expected_wordpiece();
   const Path text = write_text(directory, "vocab.txt", expected["vocabulary"].get<std::string>());
   write_wordpiece_vocabulary(text, false, directory / "cased");
@@ -51,8 +50,8 @@ TEST_CASE("WordPiece: a special piece that is not in the vocabulary is ordinary 
   CHECK(vocabulary.encode("[MASK][SEP][") == Ids{3, 5, 4, 2, 3});
 }
 
-TEST_CASE("WordPiece: tokenizer_config.json in the folder of a vocab.txt says whether it is cased") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory,
+                  "WordPiece: tokenizer_config.json in the folder of a vocab.txt says whether it is cased") {
   const Path file = write_text(directory, "vocab.txt", "[UNK]\n[CLS]\n[SEP]\nthe\nThe\n");
   const Path config = directory / "tokenizer_config.json";
   CHECK(load_vocabulary(file)->encode("The") == Ids{3});
@@ -127,8 +126,7 @@ TEST_CASE("WordPiece merges: the most frequent pair first, ties by id, words out
   CHECK(contains(error_of([&] { wordpiece_pieces(words, {.limit_alphabet = 0}); }), "--limit-alphabet"));
 }
 
-TEST_CASE("WordPiece training: text without a usable word is an error that leaves no file") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "WordPiece training: text without a usable word is an error that leaves no file") {
   const Path text = write_text(directory, "text", std::string(101, 'a') + "\n\u200b\n");
   const auto error = error_of([&] { train_wordpiece({text}, {}, directory / "vocab.txt"); });
   CHECK(contains(error, "no usable word to train on"));

@@ -9,7 +9,9 @@
 
 #include "gyre/core/random.h"
 #include "gyre/models/decode/translate.h"
+#include "tests/errors.h"
 #include "tests/models/tiny_model.h"
+#include "tests/threads_in_scope.h"
 
 namespace gyre {
 
@@ -36,7 +38,7 @@ static std::map<std::vector<int32_t>, double> enumerate(const EncoderDecoder& mo
 }
 
 TEST_CASE("a wide beam finds the best sequences for every length penalty") {
-  const test::OneThread one_thread;
+  const ThreadsInScope one_thread(1);
   EncoderDecoderConfig config = test::tiny_config();
   config.vocab_size = 5;
   const std::vector<int32_t> source{3, 4, 3};
@@ -90,17 +92,6 @@ TEST_CASE("beam 1 is greedy search") {
   }
 }
 
-static void check_same(const std::vector<std::vector<Hypothesis>>& a, const std::vector<std::vector<Hypothesis>>& b) {
-  REQUIRE(a.size() == b.size());
-  for (size_t i = 0; i < a.size(); ++i) {
-    REQUIRE(a[i].size() == b[i].size());
-    for (size_t k = 0; k < a[i].size(); ++k) {
-      CHECK(a[i][k].ids == b[i][k].ids);
-      CHECK(a[i][k].score == doctest::Approx(b[i][k].score).epsilon(1e-4));
-    }
-  }
-}
-
 TEST_CASE("the result for a sentence does not depend on its batch") {
   for (const char* position : {"rope", "sinusoidal"}) {
     const EncoderDecoder model = nonzero_model(test::tiny_config(position), 3);
@@ -108,12 +99,12 @@ TEST_CASE("the result for a sentence does not depend on its batch") {
     const DecodeOptions options{.beam_size = 3, .max_length_extra = 20, .n_best = 2};
     std::vector<std::vector<Hypothesis>> alone;
     for (const auto& source : sources) alone.push_back(beam_search(model, cpu_kernels(), {source}, options).front());
-    check_same(beam_search(model, cpu_kernels(), sources, options), alone);
+    test::check_same(beam_search(model, cpu_kernels(), sources, options), alone);
 
     std::vector<size_t> done;
-    check_same(translate(model, cpu_kernels(), sources, options, {.sentences = 5, .tokens = 20},
-                         [&](size_t n) { done.push_back(n); }),
-               alone);
+    test::check_same(translate(model, cpu_kernels(), sources, options, {.sentences = 5, .tokens = 20},
+                               [&](size_t n) { done.push_back(n); }),
+                     alone);
     CHECK(done.size() > 3);
     CHECK(done.back() == sources.size());
   }
@@ -163,15 +154,10 @@ TEST_CASE("BOS and suppressed ids are never produced, and lengths are limited") 
 }
 
 TEST_CASE("decoding: NaN and out-of-range options throw a UsageError") {
-  const auto error = [](const DecodeOptions& options) -> std::string {
-    try {
-      options.validate_search("--valid-");
-    } catch (const UsageError& e) {
-      return e.what();
-    }
-    return "";
+  const auto error = [](const DecodeOptions& options) {
+    return error_of<UsageError>([&] { options.validate_search("--valid-"); });
   };
-  CHECK(error({}) == "");
+  CHECK(error({}) == "no error");
   CHECK(error({.beam_size = 0}) == "[--valid-beam-size] expected a number from 1 to 1000, got 0");
   CHECK(error({.beam_size = 2'000'000'000}) == "[--valid-beam-size] expected a number from 1 to 1000, got 2000000000");
   CHECK(error({.length_penalty = NAN}) == "[--valid-length-penalty] expected a number from -1 to 10, got nan");

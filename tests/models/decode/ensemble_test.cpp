@@ -51,14 +51,7 @@ TEST_CASE("an ensemble of a model with itself equals the model") {
   const auto alone = translate(model, cpu_kernels(), sources, options);
   for (const EnsembleMean mean : {EnsembleMean::probabilities, EnsembleMean::log_probabilities}) {
     const Ensemble ensemble({&model, &model, &model}, {}, mean);
-    const auto together = translate(ensemble, cpu_kernels(), sources, options);
-    for (size_t i = 0; i < sources.size(); ++i) {
-      REQUIRE(together[i].size() == alone[i].size());
-      for (size_t k = 0; k < alone[i].size(); ++k) {
-        CHECK(together[i][k].ids == alone[i][k].ids);
-        CHECK(together[i][k].score == doctest::Approx(alone[i][k].score).epsilon(1e-5));
-      }
-    }
+    test::check_same(translate(ensemble, cpu_kernels(), sources, options), alone, 1e-5);
   }
 }
 

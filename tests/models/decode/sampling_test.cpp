@@ -8,6 +8,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/models/decode/translate.h"
+#include "tests/errors.h"
 #include "tests/models/tiny_model.h"
 
 namespace gyre {
@@ -137,15 +138,10 @@ TEST_CASE("sampling: suppressed ids are never drawn, and lengths are limited") {
 
 TEST_CASE("sampling: invalid options and weights throw") {
   EncoderDecoder model = model_with();
-  const auto error = [&](const SamplingOptions& sampling) -> std::string {
-    try {
-      sample(model, cpu_kernels(), {{2}}, {0}, {}, sampling);
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "";
+  const auto error = [&](const SamplingOptions& sampling) {
+    return error_of([&] { sample(model, cpu_kernels(), {{2}}, {0}, {}, sampling); });
   };
-  CHECK(error({}) == "");
+  CHECK(error({}) == "no error");
   CHECK(error({.temperature = 0}) == "[--temperature] expected a number from 0.001 to 1000, got 0");
   CHECK(error({.temperature = NAN}) == "[--temperature] expected a number from 0.001 to 1000, got nan");
   CHECK(error({.top_k = -1}) == "[--top-k] expected at least 0, got -1");

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <set>
+#include <variant>
 
 #include "gyre/core/io/json.h"
 #include "gyre/models/position/position.h"
@@ -35,6 +36,8 @@ constexpr const char* kOldConfig = R"({
 })";
 
 struct Change {
+  void operator()(std::monostate) const { FAIL("an option without a field"); }
+  void operator()(std::string* value) const { *value += "-"; }
   void operator()(bool* value) const { *value = !*value; }
   void operator()(int64_t* value) const { *value += 7; }
   void operator()(double* value) const { *value += 0.3; }
@@ -42,10 +45,10 @@ struct Change {
   void operator()(const EnumPointer& value) const { value.parse("option", value.names().back()); }
 };
 
-std::vector<std::string> names_of(const std::vector<PositionOption>& options) {
-  std::vector<std::string> names;
-  for (const PositionOption& option : options) names.emplace_back(option.name);
-  return names;
+std::vector<std::string> keys_of(const OptionList& options) {
+  std::vector<std::string> keys;
+  for (const OptionList::Entry& entry : options.entries()) keys.push_back(key_of(entry.option));
+  return keys;
 }
 
 Json json_of(const PositionConfig& position) {
@@ -61,7 +64,7 @@ TEST_CASE("config.json has every option that an encoding declares, once, and no 
   const Json json = json_of(config);
   std::vector<std::string> keys;
   for (const auto& item : json.items()) keys.push_back(item.key());
-  std::vector<std::string> expected = names_of(config.options());
+  std::vector<std::string> expected = keys_of(config.options());
   expected.insert(expected.begin(), "encoding");
   CHECK(keys == expected);
   CHECK(std::set<std::string>(keys.begin(), keys.end()).size() == keys.size());
@@ -69,7 +72,7 @@ TEST_CASE("config.json has every option that an encoding declares, once, and no 
   std::set<std::string> read;
   for (const std::string& encoding : position_encoding_names()) {
     config.encoding = encoding;
-    for (const std::string& name : names_of(config.options_read())) read.insert(name);
+    for (const std::string& key : keys_of(config.options_read())) read.insert(key);
   }
   CHECK(read.size() == expected.size() - 1);
 }
@@ -77,7 +80,8 @@ TEST_CASE("config.json has every option that an encoding declares, once, and no 
 TEST_CASE("every option of every encoding is written to JSON and read back") {
   const Json defaults = json_of(PositionConfig());
   PositionConfig changed;
-  for (const PositionOption& option : changed.options()) std::visit(Change(), option.value);
+  const OptionList options = changed.options();
+  for (const OptionList::Entry& entry : options.entries()) std::visit(Change(), entry.option.value.field);
   const Json json = json_of(changed);
   for (const auto& [key, value] : json.items()) {
     CAPTURE(key);
@@ -97,7 +101,7 @@ TEST_CASE("a config.json of an earlier version is read, and written as it was") 
     CHECK(written["position"].erase(later) == 1);
   CHECK(IndexedJson(written) == IndexedJson(old));  // the order of the keys may differ
   CHECK(config.position.get<PositionTableOptions>().max_positions == 77);
-  CHECK(names_of(config.position.options_read()) ==
+  CHECK(keys_of(config.position.options_read()) ==
         std::vector<std::string>{"max_positions", "bias_buckets", "bias_max_distance", "tupe_bias"});
 
   Json older = old;

@@ -4,8 +4,6 @@
 
 #include <map>
 
-#include "tools/command_line/declared_options.h"
-
 using namespace gyre;
 
 TEST_CASE("unknown options: equivalents of other programs take precedence over similar spellings") {
@@ -115,7 +113,7 @@ TEST_CASE("all unknown options are in one message") {
   CHECK(unknown_options({"--lern-rate"}, {"--learn-rate"}) == "unknown option --lern-rate; did you mean --learn-rate?");
   CHECK(unknown_options({"--dtype", "--wandb", "--frobnicate"}, {"--precision"}) ==
         "unknown options: --dtype (did you mean --precision?); --wandb (the run directory contains metrics.jsonl and "
-        "TensorBoard event files, which trackers can read); --frobnicate");
+        "TensorBoard event files; tools/scripts/wandb_sync.py and mlflow_sync.py send the metrics); --frobnicate");
 }
 
 TEST_CASE("unknown subcommands") {

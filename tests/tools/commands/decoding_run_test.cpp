@@ -10,8 +10,7 @@
 
 using namespace gyre;
 
-TEST_CASE("windows: every item is processed once, in order and with its number") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "windows: every item is processed once, in order and with its number") {
   OutputLines output(directory / "out");
   for (const int items : {0, 1, 6, 7}) {
     int read = 0;
@@ -32,8 +31,7 @@ TEST_CASE("windows: every item is processed once, in order and with its number")
   }
 }
 
-TEST_CASE("windows: items before a failure are processed") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "windows: items before a failure are processed") {
   OutputLines output(directory / "out");
   int read = 0, processed = 0;
   const auto next = [&](int& item) {
@@ -46,8 +44,7 @@ TEST_CASE("windows: items before a failure are processed") {
   CHECK(processed == 5);
 }
 
-TEST_CASE("input lines: bad ones are errors, or are skipped and counted") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "input lines: bad ones are errors, or are skipped and counted") {
   write_file(directory / "in", "one\ntw\xFFo\nthree\n\n");
   std::string line;
   InputLines strict(directory / "in");

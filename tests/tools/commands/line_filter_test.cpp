@@ -9,8 +9,7 @@
 
 using namespace gyre;
 
-TEST_CASE("line filters keep the order of the lines for any number of threads") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "line filters keep the order of the lines for any number of threads") {
   std::string text, expected;
   for (int line = 0; line < 10'000; ++line) {
     text += std::to_string(line) + "\r\n";
@@ -37,8 +36,7 @@ TEST_CASE("line filters: a result of several lines is an error, which names the 
   CHECK(!std::filesystem::exists(directory / "out"));
 }
 
-TEST_CASE("line filters: the output may not be an input") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "line filters: the output may not be an input") {
   write_file(directory / "in", "one\n");
   write_file(directory / "vocabulary", "");
   const auto copy = [](const std::string& line) { return line; };

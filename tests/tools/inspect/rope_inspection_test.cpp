@@ -24,31 +24,31 @@ std::vector<bool> passed(const RopeInspection& found) {
 
 // Backward rotates in the wrong direction and computes no gradient of the frequencies.
 struct WrongBackward final : Op {
-  RopeAngles rotation;
+  Rope rotation;
   Tensor positions;
   std::string_view name() const override { return "wrong_backward"; }
   void backward(Backward& b) override {
     if (const Tensor dx = b.dinput(0)) {
-      b.kernels().rope({dx}, {b.doutput()}, positions, rotation.angles, rotation.rotary, dx.cols(), false);
+      b.kernels().rope({dx}, {b.doutput()}, positions, rotation.angles, rotation.shape, dx.cols(), false);
     }
   }
 };
 
-Var wrong_backward(const Var& x, const RopeAngles& rotation, const Tensor& positions) {
+Var wrong_backward(const Var& x, const Rope& rotation, const Tensor& positions) {
   auto op = std::make_unique<WrongBackward>();
   op->rotation = rotation;
   op->positions = positions;
   const Tensor y = x.value().like();
-  x.kernels().rope({y}, {x.value()}, positions, rotation.angles, rotation.rotary, x.shape()[1], false);
+  x.kernels().rope({y}, {x.value()}, positions, rotation.angles, rotation.shape, x.shape()[1], false);
   return x.tape().record(std::move(op), y, {x, rotation.frequencies});
 }
 
-Var twice(const Var& x, const RopeAngles& rotation, const Tensor& positions) {
+Var twice(const Var& x, const Rope& rotation, const Tensor& positions) {
   return rope(rope(x, rotation, positions), rotation, positions);
 }
 
 // The angles are not linear in the position.
-Var clipped(const Var& x, const RopeAngles& rotation, const Tensor& positions) {
+Var clipped(const Var& x, const Rope& rotation, const Tensor& positions) {
   const Tensor clipped = positions.clone();
   for (int32_t& p : clipped.span<int32_t>()) p = std::min(p, 2);
   return rope(x, rotation, clipped);
@@ -101,7 +101,7 @@ TEST_CASE("inspect rope: a wrong op fails only the checks of its error") {
 
 TEST_CASE("inspect rope: NaN fails every check") {
   CHECK_FALSE(RopeCheck{"", NAN, 1}.passed());
-  const RopeOp broken = [](const Var& x, const RopeAngles& rotation, const Tensor& positions) {
+  const RopeOp broken = [](const Var& x, const Rope& rotation, const Tensor& positions) {
     return scale(rope(x, rotation, positions), NAN);
   };
   CHECK(passed(inspect({}, 4, broken)) == std::vector<bool>(5, false));

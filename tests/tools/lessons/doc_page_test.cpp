@@ -45,7 +45,7 @@ TEST_CASE("the scalar lesson has the gradients of x y + sin(x)") {
 }
 
 TEST_CASE("gradients of lessons agree with finite differences") {
-  for (const char* name : {"tape", "linear", "layer_norm", "dropout", "cross_entropy", "attention", "rope",
+  for (const char* name : {"tape", "linear", "composed", "layer_norm", "dropout", "cross_entropy", "attention", "rope",
                            "rotary_attention", "linear_attention", "own_op"}) {
     int compared = 0;
     const Json lesson = lesson_data(name);

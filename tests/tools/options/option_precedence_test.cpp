@@ -14,7 +14,7 @@
 #include <sstream>
 
 #include "tests/errors.h"
-#include "tools/command_line/declared_options.h"
+#include "tools/command_line/equivalents.h"
 #include "tools/help/help_topics.h"
 #include "tools/options/model_options.h"
 #include "tools/options/train_options.h"

@@ -5,8 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <set>
+#include <variant>
 
 #include "gyre/models/position/position.h"
+#include "gyre/models/position/rope.h"
 #include "tests/errors.h"
 #include "tools/options/model_options.h"
 
@@ -20,10 +22,7 @@ struct PositionCall {
   PositionConfig config;
 
   explicit PositionCall(std::vector<std::string> words = {}) {
-    table.add_options(config);
-    OptionList cross_attention;
-    config.declare_cross_attention(cross_attention);
-    table.add(cross_attention);
+    table.add_options(config, /*has_cross_attention=*/true);
     std::reverse(words.begin(), words.end());
     app.parse(words);
     table.resolve();
@@ -33,15 +32,12 @@ struct PositionCall {
   }
 };
 
-std::string flag_of(std::string name) {
-  std::replace(name.begin(), name.end(), '_', '-');
-  return "--" + name;
-}
-
 // Words that give the option another value than its default.
 struct ChangedValue {
   std::string flag;
   using Words = std::vector<std::string>;
+  Words operator()(std::monostate) const { return {}; }
+  Words operator()(const std::string*) const { return {}; }
   Words operator()(const bool* value) const { return {*value ? "--no-" + flag.substr(2) : flag}; }
   Words operator()(const int64_t*) const { return {flag, "6"}; }
   Words operator()(const double*) const { return {flag, "6.5"}; }
@@ -54,22 +50,24 @@ struct ChangedValue {
 TEST_CASE("every option of an encoding has a flag with its unit, default and help") {
   PositionCall call;
   const std::vector<OptionDescription> rows = call.table.describe();
-  for (const PositionOption& option : call.config.options()) {
-    CAPTURE(option.name);
+  const OptionList options = call.config.options();
+  for (const OptionList::Entry& entry : options.entries()) {
+    const Option& option = entry.option;
+    CAPTURE(option.names);
     const auto row = std::find_if(rows.begin(), rows.end(), [&](const OptionDescription& d) {
-      return std::find(d.names.begin(), d.names.end(), flag_of(option.name)) != d.names.end();
+      return std::find(d.names.begin(), d.names.end(), "--" + option.name()) != d.names.end();
     });
     REQUIRE(row != rows.end());
     CHECK(row->group == "Position encoding");
     CHECK(row->help.starts_with(option.help));
-    CHECK(std::string(option.help).size() > 0);
-    for (const std::string& alias : option.aliases)
-      CHECK(std::find(row->names.begin(), row->names.end(), flag_of(alias)) != row->names.end());
-    if (const auto* words = std::get_if<EnumPointer>(&option.value)) {
+    CHECK(!option.help.empty());
+    for (const std::string& name : split_list({option.names}))
+      if (!name.starts_with('!')) CHECK(std::find(row->names.begin(), row->names.end(), name) != row->names.end());
+    if (const auto* words = std::get_if<EnumPointer>(&option.value.field)) {
       CHECK(row->default_value == words->name());
       CHECK(row->choices == words->names());
     }
-    if (const auto* number = std::get_if<int64_t*>(&option.value)) {
+    if (const auto* number = std::get_if<int64_t*>(&option.value.field)) {
       CHECK(row->default_value == std::to_string(**number));
       CHECK(row->unit == option.unit);
     }
@@ -81,18 +79,20 @@ TEST_CASE("every option is accepted with the encodings that read it, and an erro
   for (const std::string& encoding : position_encoding_names()) {
     defaults.encoding = encoding;
     std::set<std::string> read, disabled;
-    for (const PositionOption& option : defaults.options_read()) {
-      read.insert(option.name);
-      disabled.insert(option.disables.begin(), option.disables.end());
+    const OptionList read_options = defaults.options_read(), options = defaults.options();
+    for (const OptionList::Entry& entry : read_options.entries()) {
+      read.insert(entry.option.name());
+      if (!entry.option.is_read()) disabled.insert(entry.option.name());
     }
-    for (const PositionOption& option : defaults.options()) {
-      std::vector<std::string> words = std::visit(ChangedValue{flag_of(option.name)}, option.value);
+    for (const OptionList::Entry& entry : options.entries()) {
+      const std::string name = entry.option.name(), flag = "--" + name;
+      std::vector<std::string> words = std::visit(ChangedValue{flag}, entry.option.value.field);
       words.insert(words.end(), {"--position", encoding});
-      const std::string error = PositionCall(words).error(), start = flag_of(option.name) + " would have no effect: ";
+      const std::string error = PositionCall(words).error(), start = flag + " would have no effect: ";
       CAPTURE(error);
-      if (!read.contains(option.name)) {
+      if (!read.contains(name)) {
         CHECK(error == start + "--position is " + encoding);
-      } else if (disabled.contains(option.name)) {
+      } else if (disabled.contains(name)) {
         CHECK(error.starts_with(start));
       } else {
         CHECK(error == "no error");

@@ -32,8 +32,7 @@ void write_run(const Path& directory) {
 
 }  // namespace
 
-TEST_CASE("curves are read from their events, including gaps") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "curves are read from their events, including gaps") {
   write_run(directory / "small_run");
   const RunCurves curves = read_curves(directory / "small_run", 0);
   CHECK(curves.name == "small_run");
@@ -124,8 +123,7 @@ TEST_CASE("runs that lack a series are drawn without it") {
   CHECK(read_file(directory / "x.svg").find("learning rate") == std::string::npos);
 }
 
-TEST_CASE("the error for a run that cannot be drawn gives the reason") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "the error for a run that cannot be drawn gives the reason") {
   write_run(directory / "a");
   const std::vector<Path> runs{directory / "a"};
   CHECK_THROWS_WITH_AS(plot_runs({}, "x.png"), "[plot] expected at least one run, got none", Error);

@@ -58,7 +58,7 @@ finds '^error: epoch: no pair of the training set can be used$'
 finds '^error: lines: training set: no usable pair$'
 
 # Stores, samples, and a GPU that is not here.
-"$GYRE" data build --vocab vocab.model --source train.en --target train.de --output train.tok 2> build.log
+from_corpus train.tok
 data_check --train-sets train.tok --test-sets test.en test.de --device h200 > report || { cat report >&2; fail "store"; }
 finds '^Sentences are compared by their ids, because a set is a token store.$'
 finds '^ok: memory: .* of an h200; fits: yes$'

@@ -50,7 +50,7 @@ mv away/* .
 rejects 2 '--dictionary is missing' "$GYRE" encode --vocab vocab.txt --tokenizer wobert
 rejects 2 '--dictionary: expected --tokenizer wobert, got auto' "$GYRE" encode --vocab vocab.txt --dictionary dict.txt
 rejects 1 'vocab.txt:1: expected "word frequency"' "$GYRE" encode --vocab vocab.txt --tokenizer wobert --dictionary vocab.txt
-"$GYRE" vocab --type bytes --output bytes.model 2> vocab.log
+from_corpus bytes.model
 rejects 1 'expected BERT.s vocab.txt for the tokenizer wobert, got a vocabulary of kind bytes' "$GYRE" encode --vocab bytes.model --tokenizer wobert --dictionary dict.txt
 rejects 2 'expected either --input .* or --vocab' "$GYRE" vocab --type wobert --dictionary dict.txt --output new.model
 rejects 2 '--dictionary is missing' "$GYRE" vocab --type wobert --input text --output new.model

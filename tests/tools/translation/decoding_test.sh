@@ -4,8 +4,8 @@
 translate() { "$GYRE" translate --quiet --input test.en "$@"; }
 score() { "$GYRE" score --quiet "$@"; }
 
-small_corpus 2> corpus.log
-"$GYRE" vocab --type bytes --output bytes.model
+small_corpus
+from_corpus bytes.model
 # Byte vocabularies encode every text in one way only, so that texts have the scores of their pieces.
 for seed in 1 2; do
   small_train --vocab bytes.model --seed $seed --model bytes$seed --after 120u --mini-batch-words 2000 --learn-rate 0.01 --lr-warmup 20 --quiet

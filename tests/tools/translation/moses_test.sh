@@ -12,6 +12,11 @@ same "no entities" "$(one "It's [so]." tokenize --no-escape)" "It 's [ so ] ."
 same "hyphens" "$(one "well-known" tokenize --aggressive-hyphens)" "well @-@ known"
 same "German" "$(one "z.B. Herr O'Hara usw. am 3. Mai." "$GYRE" data tokenize -l de 2> log)" \
   "z.B. Herr O &apos; Hara usw. am 3. Mai ."
+same "French" "$(one "L'homme d'ici n'a-t-il pas dit : « M. X, p. 5 ? »" "$GYRE" data tokenize -l fr 2> log)" \
+  "L&apos; homme d&apos; ici n&apos; a-t-il pas dit : « M. X , p. 5 ? »"
+same "French text" "$(one "L&apos; homme dit : quoi ?" "$GYRE" data detokenize -l fr 2> log)" "L'homme dit : quoi ?"
+same "Czech text" "$(one "„ Ano “ , roku 1973 a 1980 ." "$GYRE" data detokenize -l cs 2> log)" "„Ano“, roku 1973 a 1980."
+rejects 2 'expected one of en, de, fr, es, it, cs, ru; got .pl.' "$GYRE" data tokenize -l pl
 same "text" "$(one 'It &apos;s a well @-@ known &quot; fact &quot; .' "$GYRE" data detokenize -l en 2> log)" \
   "It's a well-known \"fact\"."
 normalize() { "$GYRE" data normalize --language "$@" 2> log; }

@@ -15,6 +15,7 @@ mirror=$ROOT/tools/experiments/wmt14_mirror.sh
 { sed -n 5p test.de && echo 'Er sagte: „Das ist ein wohl-bekannter Test“ und ging.'; } > text.de
 rejects 2 '^tools/experiments/wmt14.sh OUTPUT --mirror' "$mirror" archives
 rejects 2 'PAIRS: expected a number from 100, got 12' "$mirror" archives 12
+rejects 2 '--pair: expected one of en-de en-fr, got en-cs' "$mirror" --pair en-cs archives 100
 check "archives are written" "$mirror" archives 1000 text val test
 same "only archives are left" "$(find archives -type f ! -name '*.tgz' -printf '%f\n')" SHA256SUMS
 cp archives/SHA256SUMS .
@@ -30,6 +31,8 @@ tiny=(-- --dim-emb 16 --transformer-dim-ffn 32 --transformer-heads 2 --enc-depth
 # Calls.
 rejects 2 '^wmt14.sh OUTPUT|^Stages|after an interruption' "$wmt14"
 rejects 2 'expected one of fairseq tensor2tensor, got moses' "$wmt14" out --preparation moses
+rejects 2 '--pair: expected one of en-de en-fr, got fr-en' "$wmt14" out --pair fr-en
+rejects 2 '--news-commentary v12: expected v9 with --pair en-fr' "$wmt14" out --pair en-fr --news-commentary v12
 rejects 2 '--ranks: expected a number from 1, got 0' "$wmt14" out --ranks 0
 rejects 2 'unknown option --speed' "$wmt14" out --speed 1
 rejects 2 'expected a value after --size' "$wmt14" out --size
@@ -101,28 +104,33 @@ kept() { # SIZE AVERAGE
 same "the recipe keeps enough" "$(kept base last5)$(kept big last20)$(kept base ema)" ""
 same "more checkpoints to keep" "$(kept base last20)" "--keep-last 25"
 
+settings() { # PAIR SIZE POSITION
+  (root=$ROOT pair=$1 size=$2 position=$3 && . "$ROOT/tools/experiments/wmt14/train.sh" && options_of_papers | paste -sd ' ')
+}
+same "options of papers" "$(settings en-de big rope)|$(settings en-fr base shaw)|$(settings en-fr big shaw)|$(settings en-de big shaw)" \
+  "||--transformer-dropout 0.1 --shaw-clip 8|--shaw-clip 8"
+
 run() { # FOLDER PREPARATION OPTION...
   "$wmt14" "$1" --mirror "$server/good" "${served[@]}" --preparation "$2" --vocab-size 300 --average last3 "${@:3}" "${tiny[@]}"
 }
-check_bundle() { # FOLDER
+check_bundle() { # FOLDER LANGUAGE SCORES
   (cd "$1/bundle" && sha256sum --quiet --check SHA256SUMS) || fail "the digests of the bundle"
   local file
   for file in commands.txt options.txt versions.txt inputs.sha256 config.json train.toml data/clean.json data/check.txt \
-    measured/metrics.jsonl scores/newstest2014.{txt,jsonl} hypotheses/newstest2014-filtered.de references/newstest2013.de; do
+    measured/metrics.jsonl scores/newstest2014.{txt,jsonl} {hypotheses/newstest2014-filtered,references/newstest2013}."$2"; do
     [ -s "$1/bundle/$file" ] || fail "$1/bundle/$file is missing or empty"
   done
-  same "translations of $1" "$(cat "$1"/bundle/hypotheses/newstest2014.de | wc -l)" 20
-  for score in '^sacreBLEU\|' '^multi-bleu BLEU\|' '^compound-split BLEU\|' '^chrF2\+\+\|' '^TER\|'; do
-    check "score $score" grep -qE "$score.* = .*±" "$1/bundle/scores/newstest2014.txt"
-  done
-  same "figures without a name" "$(grep -cvE '^(sacreBLEU|multi-bleu BLEU|compound-split BLEU|chrF2[+][+]|TER)[|]nrefs' "$1/bundle/scores/newstest2014.txt" || true)" 0
+  same "translations of $1" "$(wc -l < "$1/bundle/hypotheses/newstest2014.$2")" 20
+  same "scores of $1" "$(sed -nE 's/^([^|]*)\|nrefs.* = .*±.*/\1/p' "$1/bundle/scores/newstest2014.txt" | paste -sd ,)" "$3"
+  same "figures without a name" "$(grep -cv '|nrefs' "$1/bundle/scores/newstest2014.txt" || true)" 0
 }
 cp -r out-good/fetch out-good/.stages .
 for preparation in tensor2tensor fairseq; do
   mkdir whole-$preparation
   cp -r fetch whole-$preparation
   run whole-$preparation $preparation > run.log 2>&1 || { tail -n 30 run.log; fail "$preparation"; }
-  check_bundle whole-$preparation
+  tokens=$([ $preparation = tensor2tensor ] || echo ',multi-bleu BLEU')
+  check_bundle whole-$preparation de "sacreBLEU,multi-bleu BLEU,compound-split BLEU$tokens,chrF2++,TER"
   check "the summary" test "$(wc -l < whole-$preparation/summary.txt)" -eq 9
   check "the overlap is counted" grep -q '"excluded":3\b' whole-$preparation/bundle/data/clean.json
 done
@@ -131,6 +139,31 @@ same "validation of fairseq" "$(wc -l < whole-fairseq/prepare/valid.en)" 10
 check "hyphens are split" grep -q 'well @-@ known' whole-fairseq/prepare/train.en
 check "quotes are normalized and escaped" grep -q '&quot; Das ist ein wohl @-@ bekannter Test &quot;' whole-fairseq/prepare/train.de
 check "raw text stays" grep -q '„Das ist ein wohl-bekannter Test“' whole-tensor2tensor/prepare/train.de
+
+# English-French has two corpora more. With another pair in the same folder all is made anew.
+mkdir french
+for name in val test; do cp $name.en french/$name.en && cp $name.de french/$name.fr; done
+{ sed -n 5p test.en && echo 'The man said: "It is a well-known test," and left.'; } > french/text.en
+{ sed -n 5p test.de && printf 'L’homme a dit : « C’est un test bien-aimé » à 1\302\240000 gens.\n'; } > french/text.fr
+"$mirror" --pair en-fr archives-fr 5400 french/text french/val french/test > mirror.log || fail "archives with French"
+french() { # FOLDER OPTION...
+  "$wmt14" "$1" --pair en-fr --mirror "file://$PWD/archives-fr" --digests archives-fr/SHA256SUMS --vocab-size 300 \
+    --average last3 "${@:2}" "${tiny[@]}" > run.log 2>&1 || { tail -n 30 run.log; fail "English-French: $*"; }
+}
+french whole-fr --preparation fairseq
+check_bundle whole-fr fr "sacreBLEU,multi-bleu BLEU,multi-bleu BLEU,chrF2++,TER"
+check "the protocol knows French" grep -q '^multi-bleu BLEU|.*|tok:moses-fr|' whole-fr/bundle/scores/newstest2014.txt
+check "the overlap in five corpora" grep -q '"excluded":5\b' whole-fr/bundle/data/clean.json
+same "every 1,333rd pair of 5,405" "$(wc -l < whole-fr/prepare/valid.fr)" 4
+same "pairs of all corpora" "$(wc -l < whole-fr/prepare/train.fr)" 5401
+check "French rules" grep -qF 'L&apos; homme a dit : &quot; C&apos; est un test bien @-@ aimé &quot; à 1,000 gens .' whole-fr/prepare/train.fr
+check "French text" test -s whole-fr/translate/newstest2013.fr
+french whole-fr --preparation tensor2tensor --stages "fetch prepare"
+check "raw French" grep -q '^L’homme a dit : « C’est un test bien-aimé »' whole-fr/prepare/train.fr
+mkdir both
+cp -r fetch .stages both
+french both --stages fetch
+check "the pair has changed" grep -q '^== fetch: redone, because of changes in: digests pair' run.log
 
 # Nothing is done twice, and a changed option redoes what depends on it.
 run whole-fairseq fairseq > run.log 2>&1
@@ -183,6 +216,6 @@ for stage in $stages; do
   same "$stage is killed" "$status $(sed -n 's/^== \([a-z]*\): started.*/\1/p' kill.log | tail -n 1)" "137 $stage"
 done
 run $killed fairseq > run.log 2>&1 || { tail -n 30 run.log; fail "the call after all that were killed"; }
-check_bundle $killed
+check_bundle $killed de "sacreBLEU,multi-bleu BLEU,compound-split BLEU,multi-bleu BLEU,chrF2++,TER"
 rm -rf whole-fairseq/bundle/measured $killed/bundle/measured
 check "the same bundle after all kills" diff -r whole-fairseq/bundle $killed/bundle

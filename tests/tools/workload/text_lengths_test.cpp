@@ -9,8 +9,7 @@
 
 using namespace gyre;
 
-TEST_CASE("lengths count words and the end of sentence") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "lengths count words and the end of sentence") {
   const Path prefix = directory / "text";
   write_file(Path(prefix) += ".en", "A man.\n\n  two\t words \nlast");
   write_file(Path(prefix) += ".de", "Ein Mann .\nx\n\nEnde");

@@ -100,13 +100,8 @@ TEST_CASE("language score: every token is scored once, with the context in its w
 }
 
 TEST_CASE("language score: models and options that cannot be scored are errors") {
-  const auto message = [](const CausalModel& model, const ScoreOptions& options) -> std::string {
-    try {
-      model.score(options);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+  const auto message = [](const CausalModel& model, const ScoreOptions& options) {
+    return error_of([&] { model.score(options); });
   };
   CHECK(message(CausalModel(false), {}) == "[perplexity] expected a causal language model, got a bidirectional one");
   CHECK(message(CausalModel(), {.max_length = 4, .context = 4}) ==

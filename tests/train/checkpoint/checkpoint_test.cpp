@@ -27,6 +27,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The base of tests with an open run directory.
+struct InRun : InDirectory {
+  RunDirectory run{directory / "run"};
+};
+
 }  // namespace
 
 TEST_CASE("checkpoint: a resumed run continues bit for bit, with and without a moving average") {
@@ -54,6 +59,17 @@ TEST_CASE("checkpoint: a resumed run continues bit for bit, with and without a m
   }
 }
 
+TEST_CASE_FIXTURE(InRun, "checkpoint: options that an earlier version wrote in one list are read") {
+  SmallRun small(0);
+  const Path saved = train_and_save(run, small, 1);
+  Json state = read_manifest(saved);
+  state["options"] = Json{{"=seed", "1"}, {"=shards", "8"}, {"precision", "fp32"}};
+  write_manifest(saved, state, {});
+  const RunOptions options = read_train_state(saved).options;
+  CHECK(options.of_data == OptionTexts{{"micro-batches", "8"}, {"seed", "1"}});
+  CHECK(options.of_bits == OptionTexts{{"precision", "fp32"}});
+}
+
 // Adam in double precision by the formulas of Kingma & Ba 2015, on the gradients of SmallRun::train.
 class AdamInDouble {
  public:
@@ -79,9 +95,7 @@ class AdamInDouble {
 
 std::vector<float> weights_of(const Parameter& p) { return p.value.to_vector<float>(); }
 
-TEST_CASE("checkpoint: reset moments restart the bias correction") {
-  const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run");
+TEST_CASE_FIXTURE(InRun, "checkpoint: reset moments restart the bias correction") {
   SmallRun before(0.9);
   const Path saved = train_and_save(run, before, 50);
 
@@ -106,9 +120,7 @@ TEST_CASE("checkpoint: reset moments restart the bias correction") {
   CHECK(resumed.weights() == fresh.weights());
 }
 
-TEST_CASE("checkpoint: the files, and the weights for decoding") {
-  const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run");
+TEST_CASE_FIXTURE(InRun, "checkpoint: the files, and the weights for decoding") {
   SmallRun small(0.9);
   const Path saved = train_and_save(run, small, 3);
   CHECK(saved == run.path() / "checkpoints/step-00000003");
@@ -123,9 +135,7 @@ TEST_CASE("checkpoint: the files, and the weights for decoding") {
   CHECK(optimizer.entries().size() == 9);
 }
 
-TEST_CASE("train state: every field is saved and restored") {
-  const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run");
+TEST_CASE_FIXTURE(InRun, "train state: every field is saved and restored") {
   SmallRun small;
   small.state.progress = {
       .updates = 7, .epoch = 2, .batch = 3, .target_tokens = uint64_t{1} << 40, .source_tokens = 5, .sentences = 6};
@@ -169,9 +179,7 @@ TEST_CASE("train state: every field is saved and restored") {
   CHECK(!s.version.empty());
 }
 
-TEST_CASE("load: the error for a checkpoint of another model names every tensor") {
-  const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run");
+TEST_CASE_FIXTURE(InRun, "load: the error for a checkpoint of another model names every tensor") {
   SmallRun small;
   const Path saved = train_and_save(run, small, 1);
   Parameters other;
@@ -185,9 +193,7 @@ TEST_CASE("load: the error for a checkpoint of another model names every tensor"
   CHECK(contains(message, "unexpected: \"layer.0.bias\" (6)"));
 }
 
-TEST_CASE("load: a checkpoint with a moving average needs --ema, and vice versa") {
-  const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run");
+TEST_CASE_FIXTURE(InRun, "load: a checkpoint with a moving average needs --ema, and vice versa") {
   SmallRun with(0.9), without;
   const Path saved = train_and_save(run, with, 1);
   CHECK_THROWS_WITH_AS(load_checkpoint(saved, without.parameters, without.optimizer),
@@ -252,8 +258,6 @@ TEST_CASE("shared reads: the other ranks do not wait for the reads of a file tha
 
 namespace {
 
-namespace fs = std::filesystem;
-
 // Modifies the file in place, without a flush to disk.
 void flip_bit(const Path& path, size_t bit) {
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
@@ -265,9 +269,7 @@ void flip_bit(const Path& path, size_t bit) {
 
 }  // namespace
 
-TEST_CASE("resumable: none in an empty run, else the newest checkpoint") {
-  const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run");
+TEST_CASE_FIXTURE(InRun, "resumable: none in an empty run, else the newest checkpoint") {
   CHECK(!find_resumable(run.path()));
   SmallRun small;
   train_and_save(run, small, 1);
@@ -276,9 +278,7 @@ TEST_CASE("resumable: none in an empty run, else the newest checkpoint") {
   CHECK(find_resumable(run.path())->skipped.empty());
 }
 
-TEST_CASE("resumable: a broken newer checkpoint is named and skipped") {
-  const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run");
+TEST_CASE_FIXTURE(InRun, "resumable: a broken newer checkpoint is named and skipped") {
   SmallRun small;
   const Path good = train_and_save(run, small, 1), broken = train_and_save(run, small, 1);
   std::string expected;
@@ -332,9 +332,7 @@ TEST_CASE("resumable: a broken newer checkpoint is named and skipped") {
   CHECK(find_resumable(run.path())->checkpoint == broken);
 }
 
-TEST_CASE("resumable: it is an error if all checkpoints are broken") {
-  const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run");
+TEST_CASE_FIXTURE(InRun, "resumable: it is an error if all checkpoints are broken") {
   SmallRun small;
   for (int i = 0; i < 2; ++i) fs::remove(train_and_save(run, small, 1) / "state.json");
   const std::string message = error_of([&] { find_resumable(run.path()); });
@@ -343,9 +341,7 @@ TEST_CASE("resumable: it is an error if all checkpoints are broken") {
   CHECK(message.find('\n') == std::string::npos);
 }
 
-TEST_CASE("verify: every flipped bit is detected, except in the white space of a header") {
-  const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run");
+TEST_CASE_FIXTURE(InRun, "verify: every flipped bit is detected, except in the white space of a header") {
   SmallRun small;
   const Path saved = train_and_save(run, small, 1);
   for (const char* name : {"model.safetensors", "optimizer.safetensors", "state.json"}) {
@@ -364,9 +360,7 @@ TEST_CASE("verify: every flipped bit is detected, except in the white space of a
   CHECK_NOTHROW(verify_manifest(saved));
 }
 
-TEST_CASE("save: NaN weights are rejected, and the last checkpoint is unchanged") {
-  const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run");
+TEST_CASE_FIXTURE(InRun, "save: NaN weights are rejected, and the last checkpoint is unchanged") {
   SmallRun small;
   const Path good = train_and_save(run, small, 1);
   small.parameters[2].value.data<float>()[3] = std::numeric_limits<float>::quiet_NaN();
@@ -377,9 +371,8 @@ TEST_CASE("save: NaN weights are rejected, and the last checkpoint is unchanged"
   CHECK(list_checkpoints(run.path()).size() == 1);
 }
 
-TEST_CASE("save: on a full disk the earlier checkpoint is unchanged, and no temporary directory is left") {
-  const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run");
+TEST_CASE_FIXTURE(InRun,
+                  "save: on a full disk the earlier checkpoint is unchanged, and no temporary directory is left") {
   SmallRun small;
   const Path good = train_and_save(run, small, 1);
   small.train(1);
@@ -395,8 +388,7 @@ TEST_CASE("save: on a full disk the earlier checkpoint is unchanged, and no temp
   }
 }
 
-TEST_CASE("save: killed at any time, a valid checkpoint remains, and none is incomplete") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "save: killed at any time, a valid checkpoint remains, and none is incomplete") {
   const Path path = directory / "run";
   for (const useconds_t delay : {500U, 2000U, 5000U, 9000U, 20000U}) {
     const pid_t child = fork();

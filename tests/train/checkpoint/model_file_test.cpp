@@ -18,6 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The base of tests that make a run.
+struct InRunPath : InDirectory {
+  Path run = directory / "run";
+};
+
 // Creates a run with checkpoints 1 .. count, without `best`.
 std::vector<std::vector<float>> make_run(const Path& path, int count) {
   const RunDirectory run(path);
@@ -40,9 +45,7 @@ std::vector<float> loaded(const Path& model, const std::string& which = "") {
 
 }  // namespace
 
-TEST_CASE("model file: best is preferred to last; links, names and paths select a checkpoint") {
-  const TemporaryDirectory directory;
-  const Path run = directory / "run";
+TEST_CASE_FIXTURE(InRunPath, "model file: best is preferred to last; links, names and paths select a checkpoint") {
   const auto weights = make_run(run, 3);
   CHECK(find_model_file(run) == checkpoint_path(run, 3) / "model.safetensors");
   point_link(run, "best", checkpoint_path(run, 2));
@@ -55,9 +58,7 @@ TEST_CASE("model file: best is preferred to last; links, names and paths select 
   CHECK(loaded(checkpoint_path(run, 1) / "model.safetensors") == weights[0]);
 }
 
-TEST_CASE("model file: weights that were damaged are refused, unless they have no checksums") {
-  const TemporaryDirectory directory;
-  const Path run = directory / "run";
+TEST_CASE_FIXTURE(InRunPath, "model file: weights that were damaged are refused, unless they have no checksums") {
   make_run(run, 1);
   const Path file = checkpoint_path(run, 1) / "model.safetensors";
   std::string bytes = read_file(file);
@@ -72,9 +73,7 @@ TEST_CASE("model file: weights that were damaged are refused, unless they have n
   CHECK(loaded(directory / "model.safetensors").size() > 0);
 }
 
-TEST_CASE("model file: the description of the selected weights") {
-  const TemporaryDirectory directory;
-  const Path run = directory / "run";
+TEST_CASE_FIXTURE(InRunPath, "model file: the description of the selected weights") {
   make_run(run, 3);
   const std::string step = (run / "checkpoints/step-0000000").string();
   CHECK(describe_model(run) == step + "3 (last)");
@@ -94,9 +93,7 @@ TEST_CASE("model file: the description of the selected weights") {
   CHECK(describe_model(alone) == alone.string());
 }
 
-TEST_CASE("model file: the error for a missing file names it") {
-  const TemporaryDirectory directory;
-  const Path run = directory / "run";
+TEST_CASE_FIXTURE(InRunPath, "model file: the error for a missing file names it") {
   make_run(run, 1);
   CHECK(contains(error_of([&] { find_model_file(directory / "no"); }), (directory / "no").string()));
   CHECK(contains(error_of([&] { find_model_file(directory.path()); }), "expected model.safetensors or checkpoints"));
@@ -107,9 +104,7 @@ TEST_CASE("model file: the error for a missing file names it") {
   CHECK(contains(error_of([&] { find_model_file(directory / "empty"); }), "expected a run with checkpoints"));
 }
 
-TEST_CASE("model file: find_run finds the run directory of a model") {
-  const TemporaryDirectory directory;
-  const Path run = directory / "run";
+TEST_CASE_FIXTURE(InRunPath, "model file: find_run finds the run directory of a model") {
   make_run(run, 1);
   for (const Path& model :
        {run, run / "", checkpoint_path(run, 1), checkpoint_path(run, 1) / "",
@@ -119,8 +114,7 @@ TEST_CASE("model file: find_run finds the run directory of a model") {
   CHECK(contains(error_of([&] { find_run(directory.path()); }), "expected config.json"));
 }
 
-TEST_CASE("model file: sharded weights; errors name the tensor and its shard") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "model file: sharded weights; errors name the tensor and its shard") {
   const char *first = "model-00001-of-00002.safetensors", *second = "model-00002-of-00002.safetensors";
   const SmallRun small;
   std::vector<NamedTensor> tensors;
@@ -151,9 +145,7 @@ TEST_CASE("model file: sharded weights; errors name the tensor and its shard") {
   CHECK(contains(fails(), second));
 }
 
-TEST_CASE("average: the mean of the newest checkpoints, found by its name and by the link") {
-  const TemporaryDirectory directory;
-  const Path run = directory / "run";
+TEST_CASE_FIXTURE(InRunPath, "average: the mean of the newest checkpoints, found by its name and by the link") {
   const auto weights = make_run(run, 5);
   const Path output = average_last(run, 3);
   CHECK(output == run / "checkpoints/average-last-3");
@@ -169,9 +161,7 @@ TEST_CASE("average: the mean of the newest checkpoints, found by its name and by
   CHECK(contains(error_of([&] { read_train_state(output); }), "weights only"));
 }
 
-TEST_CASE("average: selected checkpoints; the average of one is equal to it") {
-  const TemporaryDirectory directory;
-  const Path run = directory / "run";
+TEST_CASE_FIXTURE(InRunPath, "average: selected checkpoints; the average of one is equal to it") {
   const auto weights = make_run(run, 3);
   const Path output = average_chosen(run, {"step-00000001", checkpoint_path(run, 3).string()});
   CHECK(output.filename() == "average-2-chosen");
@@ -183,8 +173,8 @@ TEST_CASE("average: selected checkpoints; the average of one is equal to it") {
   CHECK(loaded(run, "average") == weights[2]);
 }
 
-TEST_CASE("average: a run that was copied without links has them again; otherwise nothing is written") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory,
+                  "average: a run that was copied without links has them again; otherwise nothing is written") {
   const Path run = directory / "run", copy = directory / "copy", inside = checkpoints_path(copy);
   const auto weights = make_run(run, 3);
   average_last(run, 2);
@@ -222,9 +212,7 @@ TEST_CASE("average: a run that was copied without links has them again; otherwis
   }
 }
 
-TEST_CASE("average: too few, broken or incompatible checkpoints are errors") {
-  const TemporaryDirectory directory;
-  const Path run = directory / "run";
+TEST_CASE_FIXTURE(InRunPath, "average: too few, broken or incompatible checkpoints are errors") {
   make_run(run, 2);
   CHECK(contains(error_of([&] { average_last(run, 5); }), "expected 5 checkpoints, found 2"));
   CHECK_THROWS_AS(average_last(run, 0), UsageError);
@@ -249,8 +237,7 @@ TEST_CASE("average: too few, broken or incompatible checkpoints are errors") {
   CHECK(!fs::exists(directory / "out"));
 }
 
-TEST_CASE("average: bf16 weights") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "average: bf16 weights") {
   for (int n = 0; n < 2; ++n) {
     const std::vector<bfloat16> values{bfloat16(1.0F + float(n)), bfloat16(-3.0F)};
     write_safetensors(directory / std::to_string(n), {{"x", Tensor::from<bfloat16>({2}, values)}});
@@ -262,8 +249,7 @@ TEST_CASE("average: bf16 weights") {
   CHECK(float(mean.data<bfloat16>()[1]) == -3.0F);
 }
 
-TEST_CASE("average: integer tensors are copied from the first checkpoint") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "average: integer tensors are copied from the first checkpoint") {
   for (int n = 0; n < 2; ++n) {
     write_safetensors(directory / std::to_string(n), {{"ids", Tensor::from<int32_t>({1}, std::vector<int32_t>{5 + n})},
                                                       {"d", Tensor::from<double>({1}, std::vector<double>{1.0 + n})}});

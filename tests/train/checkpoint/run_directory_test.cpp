@@ -42,23 +42,21 @@ void train_with_links(const Path& run, SmallRun& small) {
 
 }  // namespace
 
-TEST_CASE("run directory: created with its checkpoints directory and lock") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "run directory: created with its checkpoints directory and lock") {
   const RunDirectory run(directory / "deep" / "run");
   CHECK(fs::is_directory(run.path() / "checkpoints"));
   CHECK(fs::exists(run.path() / ".lock"));
   CHECK(checkpoint_path("r", 1000) == Path("r/checkpoints/step-00001000"));
 }
 
-TEST_CASE("run directory: the error for a path that is a file names it") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "run directory: the error for a path that is a file names it") {
   write_file(directory / "run", "a file");
   CHECK(contains(error_of([&] { RunDirectory{directory / "run"}; }), (directory / "run").string()));
   CHECK(contains(error_of([&] { RunDirectory{directory / "run" / "below"}; }), (directory / "run").string()));
 }
 
-TEST_CASE("lock: the error of a second job names the first; the lock is released when its process ends") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory,
+                  "lock: the error of a second job names the first; the lock is released when its process ends") {
   const Path path = directory / "run";
   {
     const RunDirectory first(path);
@@ -92,8 +90,7 @@ TEST_CASE("the names of runs and checkpoints") {
     CHECK(!checkpoint_updates(name));
 }
 
-TEST_CASE("list_checkpoints returns only checkpoints, ordered by number") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "list_checkpoints returns only checkpoints, ordered by number") {
   const RunDirectory run(directory / "run");
   for (const uint64_t n : {uint64_t{20}, uint64_t{1000}, uint64_t{3}, uint64_t{123456789}, uint64_t{99999999}}) {
     make_step(run.path(), n);
@@ -108,8 +105,7 @@ TEST_CASE("list_checkpoints returns only checkpoints, ordered by number") {
   CHECK(list_checkpoints(directory / "nothing").empty());
 }
 
-TEST_CASE("write_directory: atomic, also if it replaces a directory") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "write_directory: atomic, also if it replaces a directory") {
   const Path target = directory / "step";
   write_directory(target, [](const Path& d) { write_file(d / "a", "1"); });
   CHECK_THROWS_AS(write_directory(target,
@@ -125,8 +121,7 @@ TEST_CASE("write_directory: atomic, also if it replaces a directory") {
   CHECK(std::distance(fs::directory_iterator(directory.path()), fs::directory_iterator()) == 1);
 }
 
-TEST_CASE("links: relative, replaced atomically, ignored if they are dangling") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "links: relative, replaced atomically, ignored if they are dangling") {
   const Path path = directory / "run";
   {
     const RunDirectory run(path);
@@ -144,8 +139,7 @@ TEST_CASE("links: relative, replaced atomically, ignored if they are dangling") 
   CHECK(!linked_checkpoint(directory / "moved", "best"));
 }
 
-TEST_CASE("prune: keeps the newest, the best and the last") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "prune: keeps the newest, the best and the last") {
   // A path that is not normalized, as a user may type it.
   const Path path = directory / "." / "x" / ".." / "run";
   fs::create_directory(directory / "x");
@@ -169,9 +163,9 @@ TEST_CASE("prune: keeps the newest, the best and the last") {
         std::vector<std::string>{"step-00000002", "step-00000005", "step-00000008", "step-00000012"});
 }
 
-TEST_CASE(
+TEST_CASE_FIXTURE(
+    InDirectory,
     "a run that was copied without links has them again when it is opened, and its readers find the checkpoints") {
-  const TemporaryDirectory directory;
   const Path run = directory / "run";
   SmallRun small;
   train_with_links(run, small);
@@ -348,8 +342,7 @@ TEST_CASE("a crash while copies become links loses nothing: after each step, the
   opens();
 }
 
-TEST_CASE("an average that was copied without its checkpoint keeps its name if it is free") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "an average that was copied without its checkpoint keeps its name if it is free") {
   const Path run = directory / "run", average = checkpoints_path(run) / "average";
   SmallRun small;
   {
@@ -378,8 +371,7 @@ TEST_CASE("an average that was copied without its checkpoint keeps its name if i
   }
 }
 
-TEST_CASE("leftovers of a crash are removed at the next start, everything else is kept") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "leftovers of a crash are removed at the next start, everything else is kept") {
   const Path path = directory / "run";
   fs::create_directories(path / "checkpoints" / ".step-00000010.tmp");
   write_file(path / "checkpoints" / ".step-00000010.tmp" / "model.safetensors", "half");
@@ -397,8 +389,8 @@ TEST_CASE("leftovers of a crash are removed at the next start, everything else i
   CHECK(list_checkpoints(path).size() == 1);
 }
 
-TEST_CASE("overwrite: removes the old run, but neither the vocabulary nor files that Gyre did not create") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory,
+                  "overwrite: removes the old run, but neither the vocabulary nor files that Gyre did not create") {
   const Path path = directory / "run";
   make_step(path, 5);
   fs::create_directory(checkpoints_path(path) / "average-last-5");
@@ -430,8 +422,7 @@ TEST_CASE("overwrite: removes the old run, but neither the vocabulary nor files 
   CHECK(fs::exists(path / "notes.txt"));
 }
 
-TEST_CASE("run directory: a directory with other contents is an error and stays unchanged") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "run directory: a directory with other contents is an error and stays unchanged") {
   const auto refused = [&](const Path& path, const char* name) {
     const std::string message = error_of([&] { RunDirectory{path}; });
     CHECK(contains(message, path.string() + ": expected a new or empty directory or a run of Gyre, found " + name));
@@ -459,8 +450,7 @@ TEST_CASE("run directory: a directory with other contents is an error and stays 
   CHECK_NOTHROW(RunDirectory{directory / "mine"});
 }
 
-TEST_CASE("run directory: abandon() removes a new run directory, but not an existing one") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "run directory: abandon() removes a new run directory, but not an existing one") {
   const Path path = directory / "run";
   {
     const RunDirectory run(path);

@@ -2,12 +2,10 @@
 #include <doctest/doctest.h>
 #include <spdlog/sinks/sink.h>
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <csignal>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -15,6 +13,7 @@
 #include "gyre/core/io/json.h"
 #include "gyre/train/log/console.h"
 #include "gyre/train/log/metrics_log.h"
+#include "tests/core/io/file_size_limit.h"
 #include "tests/source_dir.h"
 #include "tests/temporary_directory.h"
 #include "tests/train/log/logger_guard.h"
@@ -67,33 +66,13 @@ TEST_CASE("the error for a log file that cannot be opened names it") {
 
 // ---- Logs on a temporarily full disk, which a limit on the file size simulates -------------------------------------
 
-namespace {
-
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t bytes) {
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-  }
-  ~FullDisk() { setrlimit(RLIMIT_FSIZE, &before_); }
-  FullDisk(const FullDisk&) = delete;
-  FullDisk& operator=(const FullDisk&) = delete;
-
- private:
-  rlimit before_{};
-};
-
-}  // namespace
-
 TEST_CASE("records that a full disk rejects are kept and written later; the file never has a partial record") {
-  const auto handler = std::signal(SIGXFSZ, SIG_IGN);  // writes then fail with an error
   const TemporaryDirectory directory;
   const Path path = directory / "log";
   AppendedFile file(path, "[test]");
   file.append("one\n");
   {
-    const FullDisk disk(7);
+    const FileSizeLimit limit(7);
     file.append("second\n");
     CHECK(read_file(path) == "one\n");
     file.append("third\n");
@@ -101,7 +80,6 @@ TEST_CASE("records that a full disk rejects are kept and written later; the file
   }
   file.append("4\n");
   CHECK(read_file(path) == "one\nsecond\nthird\n4\n");
-  std::signal(SIGXFSZ, handler);
 }
 
 TEST_CASE("the error for a file that cannot be opened names it") {
@@ -125,8 +103,7 @@ std::vector<int> updates_of(const std::vector<Json>& entries, const std::string&
 
 }  // namespace
 
-TEST_CASE("entries are lines, and their keys keep their order") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "entries are lines, and their keys keep their order") {
   const Path path = directory / "metrics.jsonl";
   MetricsLog log(path);
   log.append({{"event", "start"}, {"z", 1}, {"a", "line\nbreak"}});
@@ -140,8 +117,7 @@ TEST_CASE("entries are lines, and their keys keep their order") {
   CHECK(entries[1]["loss"].is_null());
 }
 
-TEST_CASE("an incomplete last line is ignored by readers and removed by the next writer") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "an incomplete last line is ignored by readers and removed by the next writer") {
   const Path path = directory / "metrics.jsonl";
   const std::string whole = train(10).dump() + "\n";
   // Truncate at every byte of the second line, including just before its line break.
@@ -158,16 +134,14 @@ TEST_CASE("an incomplete last line is ignored by readers and removed by the next
   CHECK(updates_of(read_metrics(path), "train") == std::vector{30});
 }
 
-TEST_CASE("reopening keeps the existing entries") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "reopening keeps the existing entries") {
   const Path path = directory / "metrics.jsonl";
   MetricsLog(path).append(train(10));
   MetricsLog(path).append(train(20));
   CHECK(updates_of(read_metrics(path), "train") == std::vector{10, 20});
 }
 
-TEST_CASE("a resume event drops the entries beyond the checkpoint") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "a resume event drops the entries beyond the checkpoint") {
   MetricsLog log(directory / "metrics.jsonl");
   log.append({{"event", "start"}});
   for (const int updates : {10, 20, 30}) log.append(train(updates));
@@ -184,8 +158,7 @@ TEST_CASE("a resume event drops the entries beyond the checkpoint") {
   CHECK(entries[4]["loss"] == 5);  // update 30 of the second attempt
 }
 
-TEST_CASE("a resume event also drops earlier resume events beyond it") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "a resume event also drops earlier resume events beyond it") {
   MetricsLog log(directory / "metrics.jsonl");
   log.append(train(10));
   log.append({{"event", "resume"}, {"updates", 10}});
@@ -194,8 +167,7 @@ TEST_CASE("a resume event also drops earlier resume events beyond it") {
   CHECK(updates_of(read_metrics(directory / "metrics.jsonl"), "resume") == std::vector{0});
 }
 
-TEST_CASE("the error for an invalid line names the file and the line") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "the error for an invalid line names the file and the line") {
   const Path path = directory / "metrics.jsonl";
   for (const char* damaged : {"{\"event\":", "17", "", "[1]"}) {
     write_file(path, train(10).dump() + "\n" + damaged + "\n" + train(20).dump() + "\n");
@@ -235,8 +207,7 @@ std::string to_hex(const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("an event file equals TensorBoard's byte for byte") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "an event file equals TensorBoard's byte for byte") {
   EventWriter writer(directory / "new", [] { return 1700000000.25; });
   writer.scalar("train/loss", 9.125, 0);
   writer.scalar("train/loss", 0.1, 1);
@@ -249,8 +220,7 @@ TEST_CASE("an event file equals TensorBoard's byte for byte") {
   CHECK(to_hex(read_file(writer.path())) == golden_hex());
 }
 
-TEST_CASE("every writer creates a new file with the name prefix that TensorBoard expects") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "every writer creates a new file with the name prefix that TensorBoard expects") {
   const auto clock = [] { return 1700000000.25; };
   const EventWriter first(directory.path(), clock), second(directory.path(), clock);
   CHECK(first.path() != second.path());
@@ -259,8 +229,7 @@ TEST_CASE("every writer creates a new file with the name prefix that TensorBoard
   CHECK(std::filesystem::file_size(second.path()) > 0);
 }
 
-TEST_CASE("the error for a directory that cannot be created names it") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "the error for a directory that cannot be created names it") {
   write_file(directory / "file", "");
   CHECK_THROWS_WITH_AS(EventWriter(directory / "file" / "below"), doctest::Contains("file/below"), Error);
 }

@@ -45,6 +45,18 @@ TEST_CASE("the log line has Marian's format") {
   }
 }
 
+TEST_CASE("the log line has what is known of the use of the machine") {
+  TrainProgress progress;
+  progress.machine = {.flops_per_second = 1.83e11};
+  CHECK(format_progress(progress).ends_with(" : L.r. 0 : 0.183 TFLOP/s"));
+  progress.machine = {
+      .flops_per_second = 1.25e15, .share = 0.5234, .memory = uint64_t{5} << 28, .gpu = uint64_t{113} << 30};
+  progress.seconds_left = 725;
+  CHECK(format_progress(progress).ends_with(
+      " : L.r. 0 : 1250 TFLOP/s (52.3 %) : RAM 1.25 GiB : GPU 113 GiB : 12m 05s left"));
+  CHECK(format_flops(1.5e8, 0) == "0.00015 TFLOP/s");
+}
+
 TEST_CASE("the log line ends with the remaining time, if known") {
   TrainProgress progress;
   CHECK(format_progress(progress).ends_with(" : L.r. 0"));
@@ -93,8 +105,7 @@ TEST_CASE("durations show two units") {
   CHECK(format_duration(2 * 86400 + 4 * 3600) == "2d 04h");
 }
 
-TEST_CASE("the line on a terminal is rewritten in place, with the remaining time") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "the line on a terminal is rewritten in place, with the remaining time") {
   const Printed printed(directory / "printed");
   double now = 100;
   {
@@ -114,16 +125,14 @@ TEST_CASE("the line on a terminal is rewritten in place, with the remaining time
   CHECK(printed.text().ends_with("left\r\x1b[K"));
 }
 
-TEST_CASE("a long line is truncated to the width of the terminal") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "a long line is truncated to the width of the terminal") {
   const Printed printed(directory / "printed");
   ProgressLine line({.total = 10}, {printed.stream(), true, 20, [] { return 0.0; }});
   line.show(0, std::string(50, 'x'));
   CHECK(printed.text() == "\r\x1b[K" + std::string(19, 'x'));
 }
 
-TEST_CASE("without a terminal nothing is printed") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "without a terminal nothing is printed") {
   const Printed printed(directory / "printed");
   {
     ProgressLine line({.total = 10}, {printed.stream(), false, 80, [] { return 0.0; }});
@@ -132,8 +141,7 @@ TEST_CASE("without a terminal nothing is printed") {
   CHECK(printed.text().empty());
 }
 
-TEST_CASE("work that takes long shows lines in growing intervals, or one line on a terminal") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "work that takes long shows lines in growing intervals, or one line on a terminal") {
   double now = 100;
   const auto shown = [&](bool is_terminal, int64_t total) {
     const Printed printed(directory / "out");

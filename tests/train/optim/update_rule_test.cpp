@@ -63,10 +63,10 @@ double largest_error(const Parameter& p, const Json& expected) {
   return worst;
 }
 
-void check_against_golden(const std::string& kind, DType dtype, double tolerance) {
+void check_against_golden(Kernels& kernels, const std::string& kind, DType dtype, double tolerance) {
   const Json &g = golden(), &expected = g[kind];
   GoldenModel model(dtype);
-  Optimizer optimizer(model.parameters, cpu_kernels(), golden_options(kind));
+  Optimizer optimizer(model.parameters, kernels, golden_options(kind));
   for (int step = 0; step < g["steps"]; ++step) {
     set_gradients(model.parameters, step);
     const UpdateInfo info = optimizer.update(g["normalizer"]);
@@ -76,7 +76,7 @@ void check_against_golden(const std::string& kind, DType dtype, double tolerance
   CHECK(optimizer.step() == g["steps"]);
   for (const Parameter& p : model.parameters) {
     const double error = largest_error(p, expected["weights"][p.name]);
-    INFO(kind, " ", p.name, ": ", error);
+    INFO(kernels.name(), " ", kind, " ", p.name, ": ", error);
     CHECK(error <= tolerance);
   }
 }
@@ -85,29 +85,38 @@ void check_against_golden(const std::string& kind, DType dtype, double tolerance
 
 TEST_CASE("update rules: the values of PyTorch and of the papers, with clipping, schedule and normalizer") {
   for (const std::string& kind : update_rule_names()) {
-    check_against_golden(kind, DType::f64, 1e-11);
-    check_against_golden(kind, DType::f32, 1e-5);
+    for (Kernels* kernels : available_cpu_kernels()) {
+      check_against_golden(*kernels, kind, DType::f64, 1e-11);
+      check_against_golden(*kernels, kind, DType::f32, 1e-5);
+    }
   }
 }
 
-TEST_CASE("update rules: a rejected update changes neither weights nor state, and zeroes the gradients") {
+TEST_CASE("update rules: a rejected update changes neither weights nor averages nor state, and zeroes the gradients") {
   for (const std::string& kind : update_rule_names()) {
     CAPTURE(kind);
     GoldenModel model(DType::f32);
-    Optimizer optimizer(model.parameters, cpu_kernels(), golden_options(kind));
+    OptimizerOptions options = golden_options(kind);
+    options.ema = 0.9;
+    Optimizer optimizer(model.parameters, cpu_kernels(), options);
     set_gradients(model.parameters, 0);
     optimizer.update(3);
     const auto values = model.parameters.values().to_vector<float>();
+    const auto average = optimizer.average(model.parameters[4]).read().to_vector<float>();
     std::vector<std::vector<float>> state;
     for (const StateTensor& t : optimizer.state()) state.push_back(t.read().to_vector<float>());
     for (const float x : state.back()) CHECK(x != 0);
-    set_gradients(model.parameters, 1);
-    model.parameters[4].gradient.data<float>()[2] = std::numeric_limits<float>::quiet_NaN();
-    CHECK(!optimizer.update(3).accepted);
-    CHECK(model.parameters.values().to_vector<float>() == values);
-    for (const float g : model.parameters.gradients().span<float>()) CHECK(g == 0);
-    const auto now = optimizer.state();
-    for (size_t i = 0; i < now.size(); ++i) CHECK(now[i].read().to_vector<float>() == state[i]);
+    for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+      set_gradients(model.parameters, 1);
+      model.parameters[4].gradient.data<float>()[2] = bad;
+      CHECK(!optimizer.update(3).accepted);
+      CHECK(optimizer.step() == 1);
+      CHECK(model.parameters.values().to_vector<float>() == values);
+      CHECK(optimizer.average(model.parameters[4]).read().to_vector<float>() == average);
+      for (const float g : model.parameters.gradients().span<float>()) CHECK(g == 0);
+      const auto now = optimizer.state();
+      for (size_t i = 0; i < now.size(); ++i) CHECK(now[i].read().to_vector<float>() == state[i]);
+    }
   }
 }
 

@@ -90,8 +90,8 @@ TEST_CASE("chinese layouts: a note mentions a vocabulary of words") {
   }
 }
 
-TEST_CASE("chinese layouts: NEZHA is exported as a NezhaForMaskedLM, and its classifier as that of BERT") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory,
+                  "chinese layouts: NEZHA is exported as a NezhaForMaskedLM, and its classifier as that of BERT") {
   export_model(read("nezha-chinese-base"), directory / "model");
   const Json config = read_json(directory / "model/config.json");
   CHECK(config["architectures"] == Json::array({"NezhaForMaskedLM"}));
@@ -125,30 +125,20 @@ TEST_CASE("chinese layouts: files without NEZHA's positions, and with others") {
 }
 
 TEST_CASE("chinese layouts: errors of config.json") {
-  const struct {
-    const char *layout, *key;
-    Json value;
-    const char* expected;
-  } cases[] = {
-      {"nezha-cn-base", "use_relative_position", false, "use_relative_position: expected true"},
-      {"nezha-cn-base", "max_relative_position", 0, "[nezha] the clip must be at least 1, got 0"},
-      {"nezha-cn-base", "max_relative_position", "64", "[config.max_relative_position] expected an integer"},
-      {"nezha-cn-base", "max_relative_position", 20000000, "max_relative_position] expected at most 10000000"},
-      {"nezha-cn-base", "num_attention_heads", 4, "[nezha] the width of a head must be even, got 3"},
-      {"nezha-cn-base", "model_type", "bert", "model_type: expected \"nezha\" as the architecture is NeZhaForMaskedLM"},
-      {"nezha-chinese-base", "model_type", "nezha", "model_type: expected \"bert\""},
-      {"roformer-chinese-base", "embedding_size", 6,
-       "wrong shape: roformer.embeddings.word_embeddings.weight expected (23, 6)"},
-      {"roformer-chinese-base", "architectures", {"RoFormerForCausalLM"}, "got [\"RoFormerForCausalLM\"]"},
-  };
-  for (const auto& c : cases) {
-    CAPTURE(c.key);
-    const HuggingFaceCopy copy(c.layout, chinese_golden);
-    copy.set(c.key, c.value);
-    const std::string error = copy.error();
-    CAPTURE(error);
-    CHECK(contains(error, c.expected));
-  }
+  check_config_errors(
+      chinese_golden,
+      {{"nezha-cn-base", "use_relative_position", false, "use_relative_position: expected true"},
+       {"nezha-cn-base", "max_relative_position", 0, "[nezha] the clip must be at least 1, got 0"},
+       {"nezha-cn-base", "max_relative_position", "64", "[config.max_relative_position] expected an integer"},
+       {"nezha-cn-base", "max_relative_position", 20000000, "max_relative_position] expected at most 10000000"},
+       {"nezha-cn-base", "num_attention_heads", 4, "[nezha] the width of a head must be even, got 3"},
+       {"nezha-cn-base", "model_type", "bert",
+        "model_type: expected \"nezha\" as the architecture is NeZhaForMaskedLM"},
+       {"nezha-chinese-base", "model_type", "nezha", "model_type: expected \"bert\""},
+       {"roformer-chinese-base", "embedding_size", 6,
+        "wrong shape: roformer.embeddings.word_embeddings.weight expected (23, 6)"},
+       {"roformer-chinese-base", "architectures", Json::array({"RoFormerForCausalLM"}),
+        "got [\"RoFormerForCausalLM\"]"}});
   const HuggingFaceCopy plain("nezha-chinese-base", chinese_golden);
   plain.set("use_relative_position", false);  // a BERT, which needs a table of positions
   CHECK(contains(plain.error(), "missing: bert.embeddings.position_embeddings.weight"));

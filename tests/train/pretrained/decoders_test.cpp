@@ -70,14 +70,7 @@ TEST_CASE("decoders: an exported model has the tensors and the configuration of 
     const TemporaryDirectory directory;
     const HuggingFaceModel read = read_hugging_face(decoder_golden(name));
     write_hugging_face(directory / "out", model_of(read), nullptr);
-    const SafetensorsFile before(decoder_golden(name) / "model.safetensors"),
-        after(directory / "out/model.safetensors");
-    CHECK(after.entries().size() == before.entries().size());
-    for (const auto& entry : before.entries()) {
-      CAPTURE(entry.name);
-      REQUIRE(after.find(entry.name) != nullptr);
-      CHECK(after.read(*after.find(entry.name)).to_vector<float>() == before.read(entry).to_vector<float>());
-    }
+    check_same_tensors(directory / "out", decoder_golden(name));
     const Json config = read_json(decoder_golden(name) / "config.json");
     const Json written = read_json(directory / "out/config.json");
     for (const auto& [key, value] : written.items()) {
@@ -198,8 +191,7 @@ TEST_CASE("decoders: names and layouts of other files") {
   }
 }
 
-TEST_CASE("decoders: byte-level BPE is exported and imported") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "decoders: byte-level BPE is exported and imported") {
   EncoderOnlyConfig config = small("gpt2-small");
   config.vocab_size = 405;  // more than there are pieces
   const auto model = allocated(config);
@@ -223,8 +215,7 @@ TEST_CASE("decoders: byte-level BPE is exported and imported") {
   CHECK(other.notes[0].find("model.type: expected BPE, WordPiece or WordLevel, got \"Unigram\"") != std::string::npos);
 }
 
-TEST_CASE("decoders: the settings of a tokenizer survive import and export") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "decoders: the settings of a tokenizer survive import and export") {
   EncoderOnlyConfig config = small("gpt2-small");
   config.vocab_size = 405;
   const auto model = allocated(config);
@@ -249,8 +240,7 @@ TEST_CASE("decoders: the settings of a tokenizer survive import and export") {
   CHECK(!read_json(directory / "out/generation_config.json").contains("bos_token_id"));
 }
 
-TEST_CASE("decoders: SentencePiece is exported as tokenizer.model, and imported") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "decoders: SentencePiece is exported as tokenizer.model, and imported") {
   write_file(directory / "text", "the cat sat on the mat\nthe dog sat on the log\n");
   train_sentencepiece(std::vector<Path>{directory / "text"}, {.type = "bpe", .size = 30}, directory / "vocab.model");
   const auto vocabulary = load_vocabulary(directory / "vocab.model");
@@ -272,37 +262,26 @@ TEST_CASE("decoders: SentencePiece is exported as tokenizer.model, and imported"
 }
 
 TEST_CASE("decoders: unsupported configurations are errors") {
-  const auto error_after = [](const char* model, const std::string& key, const Json& value) {
-    const HuggingFaceCopy copy(model, decoder_golden);
-    copy.set(key, value);
-    return copy.error();
-  };
-  const auto check_contains = [](const std::string& text, const char* part) {
-    CAPTURE(text);
-    CHECK(text.find(part) != std::string::npos);
-  };
-  check_contains(error_after("llama", "attention_bias", true),
-                 "attention_bias: expected false, the only supported value, got true");
-  check_contains(error_after("llama", "head_dim", 5),
-                 "[rope] rotary dims must be even, got 5; see head_dim, num_attention_heads, hidden_size");
-  check_contains(error_after("llama", "head_dim", 6),
-                 "wrong shape: model.layers.0.self_attn.q_proj.weight expected (36, 24)");
-  check_contains(error_after("llama", "num_key_value_heads", 4),
-                 "[kv_heads] must divide heads = 6, got 4; see num_key_value_heads, num_attention_heads");
-  check_contains(error_after("llama", "partial_rotary_factor", 0.5),
-                 "partial_rotary_factor: expected 1, the only supported value, got 0.5");
-  check_contains(error_after("llama", "max_position_embeddings", 0),
-                 "max_position_embeddings: expected at least 1, got 0");
-  check_contains(error_after("gpt2", "n_positions", -1), "n_positions: expected at least 1, got -1");
-  check_contains(error_after("mistral", "layer_types", {"sliding_attention", "full_attention"}),
-                 "layer_types: expected \"sliding_attention\" for every layer, got [\"sliding_attention\",\"full");
-  check_contains(error_after("qwen2", "layer_types", {"sliding_attention"}),
-                 "layer_types: expected \"full_attention\" for every layer");
-  check_contains(error_after("llama", "model_type", "qwen2"), "model_type: expected \"llama\"");
-  check_contains(error_after("gpt2", "activation_function", "mish"),
-                 "[config.activation_function] expected one of relu, gelu, gelu-tanh, silu");
-  check_contains(error_after("gpt2", "scale_attn_by_inverse_layer_idx", true), "the only supported value, got true");
-  check_contains(error_after("gpt2", "architectures", {"GPTJForCausalLM"}), "LlamaForCausalLM");
+  check_config_errors(
+      decoder_golden,
+      {{"llama", "attention_bias", true, "attention_bias: expected false, the only supported value, got true"},
+       {"llama", "head_dim", 5,
+        "[rope] rotary dims must be even, got 5; see head_dim, num_attention_heads, hidden_size"},
+       {"llama", "head_dim", 6, "wrong shape: model.layers.0.self_attn.q_proj.weight expected (36, 24)"},
+       {"llama", "num_key_value_heads", 4,
+        "[kv_heads] must divide heads = 6, got 4; see num_key_value_heads, num_attention_heads"},
+       {"llama", "partial_rotary_factor", 0.5, "partial_rotary_factor: expected 1, the only supported value, got 0.5"},
+       {"llama", "max_position_embeddings", 0, "max_position_embeddings: expected at least 1, got 0"},
+       {"gpt2", "n_positions", -1, "n_positions: expected at least 1, got -1"},
+       {"mistral", "layer_types", Json::array({"sliding_attention", "full_attention"}),
+        "layer_types: expected \"sliding_attention\" for every layer, got [\"sliding_attention\",\"full"},
+       {"qwen2", "layer_types", Json::array({"sliding_attention"}),
+        "layer_types: expected \"full_attention\" for every layer"},
+       {"llama", "model_type", "qwen2", "model_type: expected \"llama\""},
+       {"gpt2", "activation_function", "mish",
+        "[config.activation_function] expected one of relu, gelu, gelu-tanh, silu"},
+       {"gpt2", "scale_attn_by_inverse_layer_idx", true, "the only supported value, got true"},
+       {"gpt2", "architectures", Json::array({"GPTJForCausalLM"}), "LlamaForCausalLM"}});
 }
 
 TEST_CASE("decoders: a scaling of RoPE has a type and all of its numbers") {
@@ -374,40 +353,28 @@ TEST_CASE("decoders: the training length is the number of positions of a model w
   CHECK(positions("gpt2-small", "n_positions") == 1024);
 }
 
-TEST_CASE("decoders: models that transformers does not have cannot be exported") {
-  const auto error = [](const EncoderOnlyConfig& config) {
-    const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "decoders: models that transformers does not have cannot be exported") {
+  const auto check_error = [&](const char* preset, const std::string& expected, auto change) {
+    EncoderOnlyConfig config = small(preset);
+    change(config);
     const auto model = allocated(config);
-    return error_of([&] { write_hugging_face(directory / "out", *model, nullptr); });
+    CHECK(error_of([&] { write_hugging_face(directory / "out", *model, nullptr); }) ==
+          "[hugging face] this model is not a " + expected);
   };
-  EncoderOnlyConfig config = small("llama-tiny");
-  config.residual_form = ResidualForm::parallel;
-  CHECK(error(config) ==
-        "[hugging face] this model is not a LlamaForCausalLM:\n  residual_form: expected \"sequential\", got "
-        "\"parallel\"");
-  config = small("gpt2-small");
-  config.tied_output = false;
-  CHECK(error(config) ==
-        "[hugging face] this model is not a GPT2LMHeadModel:\n  tied_output: expected true, got false");
-  config = small("neox-160m");
-  config.position.get<RopeOptions>().rotary_dims = 2;
-  config.residual_form = ResidualForm::shared_norm;
-  CHECK(error(config) ==
-        "[hugging face] this model is not a GPTNeoXForCausalLM:\n  residual_form: expected "
-        "\"parallel\", got \"shared-norm\"");
-  config = small("llama-tiny");
-  config.position.get<RopeOptions>().scaling = RopeScaling::ntk;
-  CHECK(error(config) ==
-        "[hugging face] this model is not a LlamaForCausalLM:\n  rope_scaling: expected none, linear, yarn or llama3, "
-        "got ntk");
-  config = small("gpt2-small");
-  config.head_dim = 6;
-  CHECK(contains(error(config), "this model is not a GPT2LMHeadModel:\n  head_dim: expected 0, got 6"));
-  config = small("llama-tiny");
-  config.position = PositionConfig("alibi");
-  CHECK(error(config) ==
-        "[hugging face] this model is not a LlamaForCausalLM:\n  position: expected rope, or learned "
-        "for a GPT-2, got alibi");
+  check_error("llama-tiny", "LlamaForCausalLM:\n  residual_form: expected \"sequential\", got \"parallel\"",
+              [](auto& c) { c.residual_form = ResidualForm::parallel; });
+  check_error("gpt2-small", "GPT2LMHeadModel:\n  tied_output: expected true, got false",
+              [](auto& c) { c.tied_output = false; });
+  check_error("neox-160m", "GPTNeoXForCausalLM:\n  residual_form: expected \"parallel\", got \"shared-norm\"",
+              [](auto& c) {
+                c.position.template get<RopeOptions>().rotary_dims = 2;
+                c.residual_form = ResidualForm::shared_norm;
+              });
+  check_error("llama-tiny", "LlamaForCausalLM:\n  rope_scaling: expected none, linear, yarn or llama3, got ntk",
+              [](auto& c) { c.position.template get<RopeOptions>().scaling = RopeScaling::ntk; });
+  check_error("gpt2-small", "GPT2LMHeadModel:\n  head_dim: expected 0, got 6", [](auto& c) { c.head_dim = 6; });
+  check_error("llama-tiny", "LlamaForCausalLM:\n  position: expected rope, or learned for a GPT-2, got alibi",
+              [](auto& c) { c.position = PositionConfig("alibi"); });
 }
 
 // ---- How imported causal models continue texts: beam search as in transformers, and generation_config.json ---------

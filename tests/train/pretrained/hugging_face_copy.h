@@ -1,6 +1,9 @@
 // Tiny models saved by Hugging Face transformers (golden/make_hugging_face.py), and modifiable copies of them.
 #pragma once
 
+#include <doctest/doctest.h>
+
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -67,6 +70,42 @@ class HuggingFaceCopy {
   TemporaryDirectory directory_;
   gyre::Path path_;
 };
+
+// The tensors of two models are equal, and RoFormer's sinusoids are up to rounding.
+inline void check_same_tensors(const gyre::Path& model, const gyre::Path& expected) {
+  const gyre::SafetensorsFile before(expected / "model.safetensors"), after(model / "model.safetensors");
+  CHECK(after.entries().size() == before.entries().size());
+  for (const auto& entry : before.entries()) {
+    CAPTURE(entry.name);
+    REQUIRE(after.find(entry.name) != nullptr);
+    const auto numbers = before.read(entry).to_vector<float>();
+    const auto got = after.read(*after.find(entry.name)).to_vector<float>();
+    REQUIRE(got.size() == numbers.size());
+    const double tolerance = contains(entry.name, "embed_positions") ? 1e-6 : 0;
+    for (size_t i = 0; i < got.size(); ++i) CHECK(std::abs(got[i] - numbers[i]) <= tolerance);
+  }
+}
+
+// A value in config.json that is an error.
+struct ConfigError {
+  const char *model, *key;
+  gyre::Json value;
+  const char* expected;
+};
+
+// `file`: a file of the model that every message must name, if any.
+inline void check_config_errors(gyre::Path (*golden)(const std::string& model), const std::vector<ConfigError>& cases,
+                                const char* file = nullptr) {
+  for (const auto& [model, key, value, expected] : cases) {
+    const HuggingFaceCopy copy(model, golden);
+    copy.set(key, value);
+    const std::string error = copy.error();
+    CAPTURE(key);
+    CAPTURE(error);
+    if (file != nullptr) CHECK(contains(error, (copy / file).string()));
+    CHECK(contains(error, expected));
+  }
+}
 
 inline gyre::Tensor& tensor_named(std::vector<gyre::NamedTensor>& tensors, const std::string& name) {
   for (auto& t : tensors) {

@@ -15,42 +15,28 @@ namespace fs = std::filesystem;
 }  // namespace
 
 TEST_CASE("hugging face: errors of a config.json that Gyre does not support") {
-  const struct {
-    const char *model, *key;
-    Json value;
-    const char* expected;
-  } cases[] = {
-      {"bert",
-       "architectures",
-       {"GPTJForCausalLM"},
-       "architectures: expected one of BertForMaskedLM, BertForPreTraining, BertModel, BertForSequenceClassification, "
-       "NezhaForMaskedLM, NeZhaForMaskedLM, NezhaForPreTraining, NezhaModel, NezhaForSequenceClassification, "
-       "RoFormerForMaskedLM, RoFormerModel, RoFormerForSequenceClassification, LlamaForCausalLM, LlamaModel, "
-       "MistralForCausalLM, MistralModel, Qwen2ForCausalLM, Qwen2Model, Qwen3ForCausalLM, Qwen3Model, "
-       "GPTNeoXForCausalLM, GPTNeoXModel, GPT2LMHeadModel, GPT2Model, got [\"GPTJForCausalLM\"]"},
-      {"bert-classifier", "classifier_dropout", "much", "[config.classifier_dropout] expected a number, got \"much\""},
-      {"bert", "architectures", nullptr, "got null"},
-      {"bert", "model_type", "roformer", "model_type: expected \"bert\" as the architecture is BertForMaskedLM"},
-      {"bert", "position_embedding_type", "relative_key", "position_embedding_type: expected \"absolute\""},
-      {"bert", "is_decoder", true, "is_decoder: expected false, the only supported value, got true"},
-      {"bert", "add_cross_attention", true, "add_cross_attention: expected false"},
-      {"bert", "tie_word_embeddings", false, "tie_word_embeddings: expected true"},
-      {"bert", "hidden_act", "mish", "[config.hidden_act] expected one of relu, gelu, gelu-tanh, silu, got \"mish\""},
-      {"bert", "hidden_size", "8", "[config.hidden_size] expected an integer, got \"8\""},
-      {"bert", "vocab_size", 10000001, "[config.vocab_size] expected at most 10000000, got 10000001"},
-      {"bert", "num_attention_heads", 3, "[heads] must divide dim = 8, got 3; see num_attention_heads, hidden_size"},
-      {"roformer", "norm_type", "rms_norm", "norm_type: expected \"layer_norm\", the only supported value"},
-      {"roformer", "use_bias", false, "use_bias: expected true, the only supported value, got false"},
-  };
-  for (const auto& c : cases) {
-    CAPTURE(c.key);
-    const HuggingFaceCopy copy(c.model);
-    copy.set(c.key, c.value);
-    const std::string error = copy.error();
-    CAPTURE(error);
-    CHECK(contains(error, (copy / "config.json").string()));
-    CHECK(contains(error, c.expected));
-  }
+  check_config_errors(
+      hugging_face_golden,
+      {{"bert", "architectures", Json::array({"GPTJForCausalLM"}),
+        "architectures: expected one of BertForMaskedLM, BertForPreTraining, BertModel, BertForSequenceClassification, "
+        "NezhaForMaskedLM, NeZhaForMaskedLM, NezhaForPreTraining, NezhaModel, NezhaForSequenceClassification, "
+        "RoFormerForMaskedLM, RoFormerModel, RoFormerForSequenceClassification, LlamaForCausalLM, LlamaModel, "
+        "MistralForCausalLM, MistralModel, Qwen2ForCausalLM, Qwen2Model, Qwen3ForCausalLM, Qwen3Model, "
+        "GPTNeoXForCausalLM, GPTNeoXModel, GPT2LMHeadModel, GPT2Model, got [\"GPTJForCausalLM\"]"},
+       {"bert-classifier", "classifier_dropout", "much", "[config.classifier_dropout] expected a number, got \"much\""},
+       {"bert", "architectures", nullptr, "got null"},
+       {"bert", "model_type", "roformer", "model_type: expected \"bert\" as the architecture is BertForMaskedLM"},
+       {"bert", "position_embedding_type", "relative_key", "position_embedding_type: expected \"absolute\""},
+       {"bert", "is_decoder", true, "is_decoder: expected false, the only supported value, got true"},
+       {"bert", "add_cross_attention", true, "add_cross_attention: expected false"},
+       {"bert", "tie_word_embeddings", false, "tie_word_embeddings: expected true"},
+       {"bert", "hidden_act", "mish", "[config.hidden_act] expected one of relu, gelu, gelu-tanh, silu, got \"mish\""},
+       {"bert", "hidden_size", "8", "[config.hidden_size] expected an integer, got \"8\""},
+       {"bert", "vocab_size", 10000001, "[config.vocab_size] expected at most 10000000, got 10000001"},
+       {"bert", "num_attention_heads", 3, "[heads] must divide dim = 8, got 3; see num_attention_heads, hidden_size"},
+       {"roformer", "norm_type", "rms_norm", "norm_type: expected \"layer_norm\", the only supported value"},
+       {"roformer", "use_bias", false, "use_bias: expected true, the only supported value, got false"}},
+      "config.json");
   const HuggingFaceCopy copy("bert");
   write_file(copy / "config.json", "{\"architectures\": ");
   CHECK(contains(copy.error(), "config.json: the configuration is not valid JSON"));
@@ -190,8 +176,7 @@ TEST_CASE("hugging face: the error for a model without an equivalent in transfor
   }
 }
 
-TEST_CASE("hugging face: its vocabularies are WordPiece") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "hugging face: its vocabularies are WordPiece") {
   const HuggingFaceModel read = read_hugging_face(hugging_face_golden("bert"));
   const ByteVocabulary bytes;
   CHECK(contains(error_of([&] { write_hugging_face(directory / "out", *std::get<0>(read.model), &bytes); }),
@@ -199,8 +184,7 @@ TEST_CASE("hugging face: its vocabularies are WordPiece") {
   CHECK(!fs::exists(directory / "out"));
 }
 
-TEST_CASE("hugging face: the head of a classifier must be that of its family") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "hugging face: the head of a classifier must be that of its family") {
   ClassifierConfig config;
   config.encoder = EncoderOnlyConfig::preset("roformer-mini");
   config.encoder.vocab_size = 9;
@@ -217,8 +201,7 @@ TEST_CASE("hugging face: the head of a classifier must be that of its family") {
   CHECK(fs::exists(directory / "out/model.safetensors"));
 }
 
-TEST_CASE("hugging face: existing files are replaced only with --overwrite") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "hugging face: existing files are replaced only with --overwrite") {
   const Path run = directory / "run", out = directory / "out";
   const HuggingFaceModel read = read_hugging_face(hugging_face_golden("bert"));
   const auto import = [&](bool overwrite) {

@@ -2,20 +2,12 @@
 // to their size.
 #include <doctest/doctest.h>
 
-#include <fstream>
-
 #include "tests/fuzz_json.h"
 #include "tests/train/pretrained/hugging_face_copy.h"
 
 using namespace gyre;
 
 namespace {
-
-// Faster than write_file(), which waits for the disk; overwriting a file can also make file systems wait.
-void put_file(const Path& path, const std::string& content) {
-  std::filesystem::remove(path);
-  std::ofstream(path, std::ios::binary) << content;
-}
 
 void damage(Fuzz& fuzz, std::string& json, const std::vector<std::string>& own) {
   for (size_t i = 1 + fuzz.below(3); i > 0; --i) {

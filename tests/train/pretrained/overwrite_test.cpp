@@ -102,8 +102,7 @@ TEST_CASE("overwrite: an export over another model leaves the files of a new dir
   });
 }
 
-TEST_CASE("overwrite: a failure leaves the old model as it was") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "overwrite: a failure leaves the old model as it was") {
   const HuggingFaceModel read = read_hugging_face(hugging_face_golden("bert"));
   const auto fail = [](const Path&) { throw Error("no space left"); };
   CHECK(error_of([&] { export_model(read, directory / "out", {.complete = fail}); }) == "no space left");
@@ -118,8 +117,7 @@ TEST_CASE("overwrite: a failure leaves the old model as it was") {
                  "holds a run of Gyre: use another --output"));
 }
 
-TEST_CASE("overwrite: files are replaced together, after all of them are written") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "overwrite: files are replaced together, after all of them are written") {
   write_file(directory / "old", "old");
   fs::create_directories(directory / "kept/inner");
   write_file(directory / "kept/inner/file", "kept");

@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -21,23 +20,18 @@
 namespace gyre::test {
 namespace {
 
-class LabeledRuns {
- public:
-  LabeledRuns() { write_tiny_labeled(directory_.path()); }
+struct LabeledRuns : TemporaryDirectory {
+  LabeledRuns() { write_tiny_labeled(path()); }
   ClassifyOptions classify(const std::string& run, const std::string& after) const {
-    ClassifyOptions o = tiny_classify_options(directory_.path(), directory_ / run);
+    ClassifyOptions o = tiny_classify_options(path(), *this / run);
     o.stop.after = Period::parse(after);
     return o;
   }
   ClassifyOptions regress(const std::string& run, const std::string& after) const {
-    ClassifyOptions o = tiny_regress_options(directory_.path(), directory_ / run);
+    ClassifyOptions o = tiny_regress_options(path(), *this / run);
     o.stop.after = Period::parse(after);
     return o;
   }
-  Path operator/(const std::string& name) const { return directory_ / name; }
-
- private:
-  TemporaryDirectory directory_;
 };
 
 EncoderOnlyConfig classifier_encoder() {
@@ -46,16 +40,10 @@ EncoderOnlyConfig classifier_encoder() {
   return c;
 }
 
-void train_classifier(const ClassifyOptions& options) {
-  SelfCommunicator self;
-  train_classify(options, classifier_encoder(), self);
-}
+void train_classifier(const ClassifyOptions& options) { train(options, classifier_encoder()); }
 
 std::string error_of_training(const ClassifyOptions& options) {
-  return error_of([&] {
-    SelfCommunicator self;
-    train_classify(options, classifier_encoder(), self);
-  });
+  return error_of([&] { train_classifier(options); });
 }
 
 void validate_every(ClassifyOptions& options, const Path& file, const char* period) {
@@ -67,8 +55,7 @@ void validate_every(ClassifyOptions& options, const Path& file, const char* peri
 Path pretrain(const LabeledRuns& runs) {
   MaskedOptions options = tiny_masked_options(runs / ".", runs / "pretrained");
   options.stop.after = Period::parse("20u");
-  SelfCommunicator self;
-  train_masked_language(options, classifier_encoder(), self);
+  train(options, classifier_encoder());
   return options.start.directory;
 }
 
@@ -126,20 +113,11 @@ TEST_CASE("with a fixed number of micro-batches a classifier has the same bits e
   const LabeledRuns runs;
   for (int micro_batches : {1, 2, 7}) {  // with seven, at least two are empty
     CAPTURE(micro_batches);
-    const auto named = [micro_batches](const char* name) { return name + std::to_string(micro_batches); };
-    ClassifyOptions straight = runs.classify(named("straight"), "23u");
+    ClassifyOptions straight = runs.classify(concat("straight", micro_batches), "23u");
     straight.parallel.deterministic = true;
     straight.parallel.micro_batches = micro_batches;
     validate_every(straight, runs / "dev.tsv", "6u");
-    train_classifier(straight);
-    ClassifyOptions cut = straight;
-    cut.start.directory = runs / named("cut");
-    for (const char* after : {"4u", "14u", "23u"}) {
-      cut.stop.after = Period::parse(after);
-      train_classifier(cut);
-    }
-    CHECK(last_bits(cut.start.directory) == last_bits(straight.start.directory));
-    CHECK(loss_curve(cut.start.directory) == loss_curve(straight.start.directory));
+    check_resumed(straight, {"4u", "14u", "23u"}, train_classifier);
   }
 }
 

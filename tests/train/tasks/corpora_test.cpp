@@ -1,7 +1,6 @@
 // Language models that train on several corpora, and validate on several sets.
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -38,9 +37,7 @@ Ids ids_of(const SampleSource& samples, size_t sample) {
   return ids;
 }
 
-TEST_CASE("corpora: samples come from each corpus in its share, and the batches name it") {
-  const TemporaryDirectory directory;
-  write_tiny_documents(directory.path());
+TEST_CASE_FIXTURE(InTinyDocuments, "corpora: samples come from each corpus in its share, and the batches name it") {
   const MaskedOptions options = weighted(directory, "run", {1, 4});
   const auto vocabulary = load_vocabulary(options.data.vocabulary, options.tokenizer);
   const Corpora corpora = open_corpora(options, *vocabulary);
@@ -69,9 +66,7 @@ TEST_CASE("corpora: samples come from each corpus in its share, and the batches 
   CHECK(drawn["valid"] == 112);
 }
 
-TEST_CASE("corpora: a sample that an epoch has several times is masked in several ways") {
-  const TemporaryDirectory directory;
-  write_tiny_documents(directory.path());
+TEST_CASE_FIXTURE(InTinyDocuments, "corpora: a sample that an epoch has several times is masked in several ways") {
   const MaskedOptions options = weighted(directory, "run", {1, 4});
   const auto vocabulary = load_vocabulary(options.data.vocabulary, options.tokenizer);
   const auto task = SampleOptions::Task::masked;
@@ -87,26 +82,17 @@ TEST_CASE("corpora: a sample that an epoch has several times is masked in severa
   for (const auto& [sample, variants] : masked) CHECK(variants.size() >= 2);
 }
 
-TEST_CASE("corpora: a run has the same bits if it is cut, and refuses other weights") {
-  const TemporaryDirectory directory;
-  write_tiny_documents(directory.path());
+TEST_CASE_FIXTURE(InTinyDocuments, "corpora: a run has the same bits if it is cut, and refuses other weights") {
   const MaskedOptions straight = weighted(directory, "straight", {0.75, 0.25});
-  train(straight);
+  check_resumed(straight, {"13u", "20u"}, [](const MaskedOptions& o) { train(o); });
   MaskedOptions cut = straight;
-  cut.start.directory = directory / "cut";
-  cut.stop.after = Period::parse("13u");
-  train(cut);
-  cut.stop.after = straight.stop.after;
-  train(cut);
-  CHECK(last_bits(directory / "cut") == last_bits(directory / "straight"));
+  cut.start.directory += "-cut";
   cut.train_weights = {0.5, 0.5};
   cut.stop.after = Period::parse("21u");
   CHECK(contains(error_of([&] { train(cut); }), "train-weights"));
 }
 
-TEST_CASE("corpora: a stage has its own weights") {
-  const TemporaryDirectory directory;
-  write_tiny_documents(directory.path());
+TEST_CASE_FIXTURE(InTinyDocuments, "corpora: a stage has its own weights") {
   MaskedOptions options = weighted(directory, "run", {1, 1});
   options.stop = {};
   LanguageStage first{.updates = 5}, second{.updates = 5}, third{.updates = 5};
@@ -125,9 +111,7 @@ TEST_CASE("corpora: a stage has its own weights") {
   CHECK(contains(error_of([&] { bad.validate(); }), "a weight for each of the 2 files"));
 }
 
-TEST_CASE("corpora: weights that are refused") {
-  const TemporaryDirectory directory;
-  write_tiny_documents(directory.path());
+TEST_CASE_FIXTURE(InTinyDocuments, "corpora: weights that are refused") {
   CHECK(contains(error_of([&] { weighted(directory, "run", {1}).validate(); }), "got 1 weights"));
   CHECK(contains(error_of([&] { weighted(directory, "run", {1, 0}).validate(); }), "expected numbers above 0"));
   MaskedOptions in_order = weighted(directory, "run", {1, 1});
@@ -135,18 +119,14 @@ TEST_CASE("corpora: weights that are refused") {
   CHECK(contains(error_of([&] { in_order.validate(); }), "[--shuffle] expected data"));
 }
 
-TEST_CASE("corpora: each validation set has its own cross-entropy, and all together have the loss") {
-  const TemporaryDirectory directory;
-  write_tiny_documents(directory.path());
+TEST_CASE_FIXTURE(InTinyDocuments,
+                  "corpora: each validation set has its own cross-entropy, and all together have the loss") {
   LanguageOptions options = tiny_masked_options(directory.path(), directory / "run");
   options.data.valid_sets = {directory / "train.txt", directory / "valid.txt"};
   options.validation.every = Period::parse("5u");
   options.validation.metrics = {"bits-per-byte", "cross-entropy"};
   options.stop.after = Period::parse("5u");
-  EncoderOnlyConfig config = tiny_encoder_config(0.1);
-  config.causal = true;
-  SelfCommunicator self;
-  train_causal_language(options, config, self);
+  train_causal(options);
   const Json entry = events(directory / "run", "valid").back();
   const auto value = [&](const char* name) { return entry.at(name).get<double>(); };
   // Every sentence of the same number of letters has as many predictions.
@@ -185,9 +165,8 @@ TEST_CASE("corpora: bits per byte of a store of an earlier version go on in a ru
   CHECK(events(directory / "run", "valid").back().at("bits-per-byte").get<double>() > 0);
 }
 
-TEST_CASE("corpora: without a run directory, line ends are not those of a run in the current one") {
-  const TemporaryDirectory directory;
-  write_tiny_documents(directory.path());
+TEST_CASE_FIXTURE(InTinyDocuments,
+                  "corpora: without a run directory, line ends are not those of a run in the current one") {
   LanguageOptions options = causal(directory, "run");
   options.line_ends = LineEnds::space;
   train_causal(options);
@@ -201,9 +180,7 @@ TEST_CASE("corpora: without a run directory, line ends are not those of a run in
   std::filesystem::current_path(before);
 }
 
-TEST_CASE("corpora: held-out parts of weighted corpora are validation sets of their own") {
-  const TemporaryDirectory directory;
-  write_tiny_documents(directory.path());
+TEST_CASE_FIXTURE(InTinyDocuments, "corpora: held-out parts of weighted corpora are validation sets of their own") {
   MaskedOptions options = weighted(directory, "run", {1, 1});
   options.validation_share = 0.4;
   options.validation.every = Period::parse("10u");

@@ -37,9 +37,8 @@ std::vector<float> weights_of(const Path& checkpoint) {
   return model.parameters().values().to_vector<float>();
 }
 
-TEST_CASE("a run that starts from another run has its weights, but a fresh optimizer and fresh counters") {
-  const TemporaryDirectory directory;
-  write_tiny_documents(directory.path());
+TEST_CASE_FIXTURE(InTinyDocuments,
+                  "a run that starts from another run has its weights, but a fresh optimizer and fresh counters") {
   train(options_in(directory, "first", "12u"));
   MaskedOptions options = options_in(directory, "second", "1u");
   options.pretrained_model = directory / "first";
@@ -50,12 +49,11 @@ TEST_CASE("a run that starts from another run has its weights, but a fresh optim
   const TrainState state = last_state(directory / "second");
   CHECK(state.progress.updates == 1);
   CHECK(state.optimizer_step == 1);
-  CHECK(state.options.at("pretrained-model") == (directory / "first").string());
+  CHECK(state.options.of_bits.at("pretrained-model") == (directory / "first").string());
 }
 
-TEST_CASE("an interrupted run has the same bits, and does not need the pretrained model anymore") {
-  const TemporaryDirectory directory;
-  write_tiny_documents(directory.path());
+TEST_CASE_FIXTURE(InTinyDocuments,
+                  "an interrupted run has the same bits, and does not need the pretrained model anymore") {
   train(options_in(directory, "first", "5u"));
   MaskedOptions straight = options_in(directory, "straight", "14u");
   straight.pretrained_model = checkpoint_path(directory / "first", 5);
@@ -67,8 +65,7 @@ TEST_CASE("an interrupted run has the same bits, and does not need the pretraine
   std::filesystem::remove_all(directory / "first");
   cut.stop.after = straight.stop.after;
   train(cut);
-  CHECK(last_bits(directory / "cut") == last_bits(directory / "straight"));
-  CHECK(loss_curve(directory / "cut") == loss_curve(directory / "straight"));
+  check_same_runs(directory / "cut", directory / "straight");
 }
 
 // A task with its options and its model. start(run, pretrained, overwrite): trains one update with a negligible rate,
@@ -90,8 +87,7 @@ StartOfTask start_of(const char* name, Options options, Train train_task) {
             if constexpr (std::is_base_of_v<FineTuningOptions, Options>) {
               if (!pretrained.empty()) o.data.vocabulary.clear();
             }
-            SelfCommunicator self;
-            train_task(o, self);
+            train_task(o);
           }};
 }
 
@@ -103,31 +99,24 @@ std::vector<StartOfTask> all_tasks(const Path& data) {
   write_tiny_labeled(labeled);
   write_tiny_triplets(triplets);
   const EncoderOnlyConfig encoder = tiny_encoder_config(0);
-  EncoderOnlyConfig decoder = encoder;
-  decoder.causal = true;
   EncoderOnlyConfig pairs = encoder;
   pairs.token_types = 2;
+  const auto train_encoder = [=](const auto& o) { train(o, encoder); };
   const LanguageOptions causal = tiny_masked_options(data, data / "unused");
   return {
-      start_of("nmt", tiny_options(data, data / "unused"),
-               [](const auto& o, Communicator& ranks) { train_nmt(o, tiny_nmt_config(0), ranks); }),
-      start_of("mlm", tiny_masked_options(data, data / "unused"),
-               [=](const auto& o, Communicator& ranks) { train_masked_language(o, encoder, ranks); }),
-      start_of("lm", causal, [=](const auto& o, Communicator& ranks) { train_causal_language(o, decoder, ranks); }),
-      start_of("classify", tiny_classify_options(labeled, data / "unused"),
-               [=](const auto& o, Communicator& ranks) { train_classify(o, encoder, ranks); }),
-      start_of("regress", tiny_regress_options(labeled, data / "unused"),
-               [=](const auto& o, Communicator& ranks) { train_classify(o, encoder, ranks); }),
-      start_of("match", tiny_match_options(triplets, data / "unused"),
-               [=](const auto& o, Communicator& ranks) { train_match(o, pairs, ranks); }),
+      start_of("nmt", tiny_options(data, data / "unused"), [](const auto& o) { train(o, tiny_nmt_config(0)); }),
+      start_of("mlm", tiny_masked_options(data, data / "unused"), train_encoder),
+      start_of("lm", causal, [=](const auto& o) { train_causal(o, encoder); }),
+      start_of("classify", tiny_classify_options(labeled, data / "unused"), train_encoder),
+      start_of("regress", tiny_regress_options(labeled, data / "unused"), train_encoder),
+      start_of("match", tiny_match_options(triplets, data / "unused"), [=](const auto& o) { train(o, pairs); }),
   };
 }
 
 std::string weights_in(const Path& run) { return read_file(checkpoints_path(run) / "last" / "model.safetensors"); }
 
-TEST_CASE("a run that overwrites another starts from the pretrained model like one in a new directory") {
-  const TemporaryDirectory directory;
-  write_tiny_documents(directory.path());
+TEST_CASE_FIXTURE(InTinyDocuments,
+                  "a run that overwrites another starts from the pretrained model like one in a new directory") {
   for (const StartOfTask& task : all_tasks(directory.path())) {
     CAPTURE(task.name);
     const auto run = [&](const char* name) { return directory / concat(task.name, "-", name); };
@@ -147,9 +136,7 @@ TEST_CASE("a run that overwrites another starts from the pretrained model like o
   }
 }
 
-TEST_CASE("a run continues with its own copy of the vocabulary if the original is gone") {
-  const TemporaryDirectory directory;
-  write_tiny_documents(directory.path());
+TEST_CASE_FIXTURE(InTinyDocuments, "a run continues with its own copy of the vocabulary if the original is gone") {
   MaskedOptions options = options_in(directory, "run", "2u");
   std::filesystem::copy_file(directory / "vocab.txt", directory / "original.txt");
   options.data.vocabulary = directory / "original.txt";
@@ -174,9 +161,7 @@ TEST_CASE("a run continues with its own copy of the vocabulary if the original i
                  "vocab.txt is not the vocabulary of the model"));
 }
 
-TEST_CASE("the vocabulary must be that of the pretrained model") {
-  const TemporaryDirectory directory;
-  write_tiny_documents(directory.path());
+TEST_CASE_FIXTURE(InTinyDocuments, "the vocabulary must be that of the pretrained model") {
   train(options_in(directory, "first", "1u"));
   std::string pieces = read_file(directory / "vocab.txt");
   std::swap(pieces[pieces.size() - 2], pieces[pieces.size() - 4]);  // the last two letters

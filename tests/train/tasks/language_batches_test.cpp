@@ -56,42 +56,34 @@ void check_losses(const Path& batches, const Path& run) {
   }
 }
 
-TEST_CASE("masked batches in a file are those of training, in any number of micro-batches and over epochs") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory,
+                  "masked batches in a file are those of training, in any number of micro-batches and over epochs") {
   MaskedOptions options = options_in(directory, "run");
   options.parallel.micro_batches = 3;
   options.mask_share = 0.3;
-  SelfCommunicator self;
-  train_masked_language(options, tiny_encoder_config(/*dropout=*/0), self);
+  train(options, tiny_encoder_config(/*dropout=*/0));
   const std::string text = write_masked_batches(options, kUpdates, directory / "batches");
   CHECK_MESSAGE(contains(text, "batches: 13 updates, 65 samples, "), text);
   check_losses(directory / "batches", directory / "run");
 }
 
-TEST_CASE("batches in a file are those of all stages") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "batches in a file are those of all stages") {
   MaskedOptions options = options_in(directory, "run");
   options.stop.after = {};
   options.set_stages({{.updates = 3}, {.updates = 6, .max_length = 24, .batch_size = 3}, {.updates = kUpdates - 9}});
-  SelfCommunicator self;
-  train_masked_language(options, tiny_encoder_config(/*dropout=*/0), self);
+  train(options, tiny_encoder_config(/*dropout=*/0));
   write_masked_batches(options, kUpdates, directory / "batches");
   check_losses(directory / "batches", directory / "run");
 }
 
-TEST_CASE("causal batches in a file are those of training") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "causal batches in a file are those of training") {
   const LanguageOptions options = options_in(directory, "run");
-  EncoderOnlyConfig config = tiny_encoder_config(/*dropout=*/0);
-  config.causal = true;
-  SelfCommunicator self;
-  train_causal_language(options, config, self);
+  train_causal(options, tiny_encoder_config(/*dropout=*/0));
   write_causal_batches(options, kUpdates, directory / "batches");
   check_losses(directory / "batches", directory / "run");
 }
 
-TEST_CASE("a batch without tokens to predict is in the file") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "a batch without tokens to predict is in the file") {
   MaskedOptions options = options_in(directory, "run");
   options.mask_draw = MaskingOptions::Draw::independent;
   options.mask_share = 1e-9;
@@ -101,8 +93,7 @@ TEST_CASE("a batch without tokens to predict is in the file") {
   CHECK(file.find("update-00000002.targets")->shape == std::vector<int64_t>{0});
 }
 
-TEST_CASE("an error of the data names the file") {
-  const TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "an error of the data names the file") {
   MaskedOptions options = options_in(directory, "run");
   options.data.train_sets = {directory / "missing.txt"};
   CHECK(contains(error_of([&] { write_masked_batches(options, 1, directory / "batches"); }), "missing.txt"));

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <vector>
 
 #include "gyre/core/io/json.h"
@@ -22,20 +21,15 @@
 namespace gyre::test {
 namespace {
 
-class LanguageRuns {
- public:
-  LanguageRuns() { write_tiny_documents(directory_.path()); }
+struct LanguageRuns : TemporaryDirectory {
+  LanguageRuns() { write_tiny_documents(path()); }
   MaskedOptions options(const std::string& run, const std::string& after, int micro_batches) const {
-    MaskedOptions o = tiny_masked_options(directory_.path(), directory_ / run);
+    MaskedOptions o = tiny_masked_options(path(), *this / run);
     o.stop.after = Period::parse(after);
     o.parallel.deterministic = true;
     o.parallel.micro_batches = micro_batches;
     return o;
   }
-  Path operator/(const std::string& name) const { return directory_ / name; }
-
- private:
-  TemporaryDirectory directory_;
 };
 
 void validate_every(LanguageOptions& options, const char* period) {
@@ -76,7 +70,7 @@ TEST_CASE("a causal language model learns to predict the next token") {
   LanguageOptions options = runs.options("run", "300u", 2);
   options.data.valid_sets = {runs / "valid.txt"};
   validate_every(options, "100u");
-  train_causal(options, 0);
+  train_causal(options, tiny_encoder_config(0));
   const auto validations = events(runs / "run", "valid");
   REQUIRE(validations.size() == 3);
   // The first letter and the end of a sentence are unpredictable; all letters between are predictable.
@@ -88,24 +82,15 @@ TEST_CASE("with a fixed number of micro-batches a run has the same bits each tim
   const LanguageRuns runs;
   for (int micro_batches : {1, 2, 7}) {  // with seven, at least two are empty
     CAPTURE(micro_batches);
-    const auto named = [micro_batches](const char* name) { return name + std::to_string(micro_batches); };
-    MaskedOptions straight = runs.options(named("straight"), "23u", micro_batches);
+    MaskedOptions straight = runs.options(concat("straight", micro_batches), "23u", micro_batches);
     straight.optimizer.ema = 0.9;
     straight.data.valid_sets = {runs / "valid.txt"};
     validate_every(straight, "6u");
-    train(straight);
-    MaskedOptions again = straight, cut = straight;
-    again.start.directory = runs / named("again");
+    check_resumed(straight, {"4u", "10u", "23u"}, [](const MaskedOptions& o) { train(o); });
+    MaskedOptions again = straight;
+    again.start.directory += "-again";
     train(again);
-    cut.start.directory = runs / named("cut");
-    for (const char* after : {"4u", "10u", "23u"}) {
-      cut.stop.after = Period::parse(after);
-      train(cut);
-    }
-    for (const char* name : {"again", "cut"}) {
-      CHECK(last_bits(runs / named(name)) == last_bits(straight.start.directory));
-      CHECK(loss_curve(runs / named(name)) == loss_curve(straight.start.directory));
-    }
+    check_same_runs(again.start.directory, straight.start.directory);
   }
 }
 
@@ -114,11 +99,7 @@ TEST_CASE("random vectors of favor+ are redrawn in training, and an interrupted 
   EncoderOnlyConfig config = tiny_encoder_config();
   config.causal = true;
   config.attention = {.kind = AttentionKind::linear, .linear_map = FeatureMap::favor, .favor_redraw = 3};
-  const auto train_to = [&](LanguageOptions& options, const char* after) {
-    SelfCommunicator self;
-    options.stop.after = Period::parse(after);
-    train_causal_language(options, config, self);
-  };
+  const auto train_run = [&](const LanguageOptions& options) { train_causal(options, config); };
   const auto vectors = [&](const Path& run) {
     EncoderOnly model(EncoderOnlyConfig::from_json(Json::parse(read_file(run / "config.json"))));
     model.parameters().allocate(1);
@@ -127,17 +108,13 @@ TEST_CASE("random vectors of favor+ are redrawn in training, and an interrupted 
   };
   for (const double ema : {0.0, 0.9}) {
     CAPTURE(ema);
-    const auto named = [ema](const char* name) { return ema > 0 ? std::string(name) + "-average" : name; };
-    LanguageOptions straight = runs.options(named("straight"), "11u", 2);
+    LanguageOptions straight = runs.options(concat("straight", ema), "11u", 2);
     straight.optimizer.ema = ema;
-    LanguageOptions cut = straight, early = straight;
-    cut.start.directory = runs / named("cut");
-    early.start.directory = runs / named("early");
-    train_to(straight, "11u");
-    for (const char* after : {"2u", "4u", "6u", "11u"}) train_to(cut, after);
-    train_to(early, "2u");
-    CHECK(last_bits(cut.start.directory) == last_bits(straight.start.directory));
-    CHECK(loss_curve(cut.start.directory) == loss_curve(straight.start.directory));
+    check_resumed(straight, {"2u", "4u", "6u", "11u"}, train_run);
+    LanguageOptions early = straight;
+    early.start.directory += "-early";
+    early.stop.after = Period::parse("2u");
+    train_run(early);
     // The saved vectors are those of the last draw, not an average of several draws.
     EncoderOnly fresh([&] {
       EncoderOnlyConfig c = config;
@@ -154,14 +131,9 @@ TEST_CASE("random vectors of favor+ are redrawn in training, and an interrupted 
 
 TEST_CASE("the loss per masked token does not depend on the micro-batches") {
   const LanguageRuns runs;
-  train(runs.options("one", "20u", 1), 0);
-  train(runs.options("two", "20u", 2), 0);
-  std::istringstream one(loss_curve(runs / "one")), two(loss_curve(runs / "two"));
-  double update = 0, a = 0, b = 0;
-  for (int i = 0; i < 20; ++i) {
-    REQUIRE((one >> update >> a && two >> update >> b));
-    CHECK(a == doctest::Approx(b).epsilon(2e-4));
-  }
+  train(runs.options("one", "20u", 1), tiny_encoder_config(0));
+  train(runs.options("two", "20u", 2), tiny_encoder_config(0));
+  check_close_curves(runs / "one", runs / "two", 2e-4);
 }
 
 // Options of runs in which some batches have nothing to predict.
@@ -209,8 +181,7 @@ TEST_CASE("a batch with nothing to predict updates nothing, and a run resumed af
   CHECK(last_bits(cut.start.directory) == before);
   cut.stop.after = straight.stop.after;
   train(cut);
-  CHECK(last_bits(cut.start.directory) == last_bits(straight.start.directory));
-  CHECK(loss_curve(cut.start.directory) == loss_curve(straight.start.directory));
+  check_same_runs(cut.start.directory, straight.start.directory);
 }
 
 TEST_CASE("whole words that are too long to mask leave batches without predictions") {
@@ -231,9 +202,7 @@ TEST_CASE("whole words that are too long to mask leave batches without predictio
   write_file(runs / "valid_words.txt", "abc\n\nabc\n");
   options.start.directory = runs / "unmasked";
   options.data.valid_sets = {runs / "valid_words.txt"};
-  SelfCommunicator self;
-  CHECK(contains(error_of([&] { train_masked_language(options, tiny_encoder_config(), self); }),
-                 "expected tokens to predict, but no token is masked"));
+  CHECK(contains(error_of([&] { train(options); }), "expected tokens to predict, but no token is masked"));
 }
 
 // The validations of a run with samples.
@@ -249,7 +218,7 @@ TEST_CASE("a masked language model records its words in place of the masks") {
   options.mask_share = 0.3;
   options.data.valid_sets = {runs / "valid.txt"};
   validate_every(options, "20e");
-  train(options, 0);
+  train(options, tiny_encoder_config(0));
   const auto entries = validations_of(runs / "run");
   REQUIRE(entries.size() == 3);
   const std::string all = read_file(runs / "valid.txt");
@@ -270,7 +239,7 @@ TEST_CASE("a causal language model records its continuations") {
   LanguageOptions options = runs.options("run", "40e", 1);
   options.data.valid_sets = {runs / "valid.txt"};
   validate_every(options, "20e");
-  train_causal(options, 0);
+  train_causal(options, tiny_encoder_config(0));
   const auto entries = validations_of(runs / "run");
   REQUIRE(entries.size() == 2);
   const std::string all = read_file(runs / "valid.txt");
@@ -291,11 +260,10 @@ TEST_CASE("held-out documents are used for validation, with the same masks for e
     options.seed = seed;
     options.optimizer.schedule.learning_rate = 1e-12;
     validate_every(options, "1u");
-    SelfCommunicator self;
     EncoderOnlyConfig config = tiny_encoder_config(0);
     config.initial_deviation = 1e-6;  // uniform predictions: the loss depends only on the vocabulary size
-    train_masked_language(options, config, self);
-    CHECK(last_state(runs / run).options.at("=valid-share") == "0.4");
+    train(options, config);
+    CHECK(last_state(runs / run).options.of_data.at("valid-share") == "0.4");
     return events(runs / run, "valid").front()["loss"].get<double>();
   };
   CHECK(first_loss("all", 1, 0) == doctest::Approx(std::log(23)).epsilon(0.05));
@@ -304,17 +272,11 @@ TEST_CASE("held-out documents are used for validation, with the same masks for e
 
 TEST_CASE("errors name data and options that cannot be trained on") {
   const LanguageRuns runs;
-  const auto error = [&](const std::function<void(MaskedOptions&, EncoderOnlyConfig&)>& change) -> std::string {
+  const auto error = [&](const std::function<void(MaskedOptions&, EncoderOnlyConfig&)>& change) {
     MaskedOptions options = runs.options("bad", "1u", 1);
     EncoderOnlyConfig config = tiny_encoder_config(0);
     change(options, config);
-    SelfCommunicator self;
-    try {
-      train_masked_language(options, config, self);
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "";
+    return error_of([&] { train(options, config); });
   };
   CHECK(error([](auto&, auto& config) { config.causal = true; }) ==
         "[mlm] expected a bidirectional model, got a causal one");

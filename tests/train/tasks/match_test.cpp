@@ -20,18 +20,13 @@
 namespace gyre::test {
 namespace {
 
-class TripletRuns {
- public:
-  TripletRuns() { write_tiny_triplets(directory_.path()); }
+struct TripletRuns : TemporaryDirectory {
+  TripletRuns() { write_tiny_triplets(path()); }
   MatchOptions options(const std::string& run, const std::string& after) const {
-    MatchOptions o = tiny_match_options(directory_.path(), directory_ / run);
+    MatchOptions o = tiny_match_options(path(), *this / run);
     o.stop.after = Period::parse(after);
     return o;
   }
-  Path operator/(const std::string& name) const { return directory_ / name; }
-
- private:
-  TemporaryDirectory directory_;
 };
 
 EncoderOnlyConfig matcher_encoder() {
@@ -41,10 +36,7 @@ EncoderOnlyConfig matcher_encoder() {
   return c;
 }
 
-void train_matcher(const MatchOptions& options) {
-  SelfCommunicator self;
-  train_match(options, matcher_encoder(), self);
-}
+void train_matcher(const MatchOptions& options) { train(options, matcher_encoder()); }
 
 std::string error_of_training(const MatchOptions& options) {
   return error_of([&] { train_matcher(options); });
@@ -106,22 +98,13 @@ TEST_CASE("with a fixed number of micro-batches a matcher has the same bits each
   const TripletRuns runs;
   for (int micro_batches : {1, 3, 7}) {  // with seven, at least three are empty
     CAPTURE(micro_batches);
-    const auto named = [micro_batches](const char* name) { return name + std::to_string(micro_batches); };
-    MatchOptions straight = runs.options(named("straight"), "33u");
+    MatchOptions straight = runs.options(concat("straight", micro_batches), "33u");
     straight.swap = 0.5;
     straight.parallel.deterministic = true;
     straight.parallel.micro_batches = micro_batches;
     straight.data.valid_sets = {runs / "dev.jsonl"};
     straight.validation.every = Period::parse("6u");
-    train_matcher(straight);
-    MatchOptions cut = straight;
-    cut.start.directory = runs / named("cut");
-    for (const char* after : {"4u", "17u", "33u"}) {
-      cut.stop.after = Period::parse(after);
-      train_matcher(cut);
-    }
-    CHECK(last_bits(cut.start.directory) == last_bits(straight.start.directory));
-    CHECK(loss_curve(cut.start.directory) == loss_curve(straight.start.directory));
+    check_resumed(straight, {"4u", "17u", "33u"}, train_matcher);
   }
 }
 
@@ -140,8 +123,7 @@ TEST_CASE("early stopping by accuracy, and a pretrained encoder") {
   const TripletRuns runs;
   MaskedOptions pretraining = tiny_masked_options(runs / ".", runs / "pretrained");
   pretraining.stop.after = Period::parse("20u");
-  SelfCommunicator self;
-  train_masked_language(pretraining, matcher_encoder(), self);
+  train(pretraining, matcher_encoder());
   MatchOptions options = runs.options("tuned", "40e");
   options.data.vocabulary.clear();
   options.pretrained_model = pretraining.start.directory;
@@ -174,10 +156,7 @@ TEST_CASE("errors name invalid data and options of a matcher") {
   learned.position.encoding = "learned";
   learned.position.get<PositionTableOptions>().max_positions = 512;
   CHECK(contains(
-      error_of([&] {
-        SelfCommunicator self;
-        train_match(options, learned, self);
-      }),
+      error_of([&] { train(options, learned); }),
       "[--max-length] expected at most 512, the number of positions of the model (see --max-positions), got 1024"));
 }
 

@@ -29,28 +29,32 @@
 namespace gyre::test {
 namespace {
 
-class TinyTask {
- public:
-  TinyTask() { write_tiny_corpus(directory_.path()); }
+struct TinyTask : TemporaryDirectory {
+  TinyTask() { write_tiny_corpus(path()); }
   NmtOptions options(const std::string& run, const std::string& after) const {
-    NmtOptions o = tiny_options(directory_.path(), directory_ / run);
+    NmtOptions o = tiny_options(path(), *this / run);
     o.stop.after = Period::parse(after);
     return o;
   }
   NmtOptions with_validation(const std::string& run, const std::string& after, const std::string& every) const {
     NmtOptions o = options(run, after);
-    o.data.valid_sets = {directory_ / "valid.src", directory_ / "valid.tgt"};
+    o.data.valid_sets = {*this / "valid.src", *this / "valid.tgt"};
     o.validation.every = Period::parse(every);
     return o;
   }
-  Path run(const std::string& name) const { return directory_ / name; }
-
- private:
-  TemporaryDirectory directory_;
 };
 
 std::string error_of_training(const NmtOptions& options, const EncoderDecoderConfig& config = tiny_nmt_config()) {
   return error_of([&] { train(options, config); });
+}
+
+// Checks that figures of two runs differ by at most their tolerances.
+void check_close(const std::vector<Json>& a, const std::vector<Json>& b, const std::map<std::string, double>& figures) {
+  REQUIRE(a.size() == b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    for (const auto& [name, tolerance] : figures)
+      CHECK(a[i][name].get<double>() == doctest::Approx(b[i][name].get<double>()).epsilon(tolerance));
+  }
 }
 
 TEST_CASE("a run learns, and writes the files for decoding and plotting") {
@@ -59,7 +63,7 @@ TEST_CASE("a run learns, and writes the files for decoding and plotting") {
   options.optimizer.ema = 0.5;
   options.record.toml = "seed = 1\n";
   train(options);
-  const Path run = task.run("run");
+  const Path run = task / "run";
   CHECK(read_file(run / "train.toml") == "seed = 1\n");
   CHECK(read_file(run / "vocab.bytes") == read_file(options.data.vocabulary));
   EncoderDecoder model(EncoderDecoderConfig::from_json(Json::parse(read_file(run / "config.json"))));
@@ -76,7 +80,7 @@ TEST_CASE("a run learns, and writes the files for decoding and plotting") {
   CHECK(validations[3]["perplexity"].get<double>() ==
         doctest::Approx(std::exp(validations[3]["cross-entropy"].get<double>())));
   CHECK(validations[3].contains("bleu"));
-  const std::string sources = read_file(task.run("valid.src"));
+  const std::string sources = read_file(task / "valid.src");
   REQUIRE(validations[3]["samples"].size() == 4);
   const auto& sample = validations[3]["samples"][0];
   const std::string source = sample["source"];
@@ -93,18 +97,17 @@ TEST_CASE("a run learns, and writes the files for decoding and plotting") {
 
 TEST_CASE("the texts of pairs are two files, not what a folder or a pattern holds") {
   const TinyTask task;
-  std::filesystem::create_directory(task.run("both"));
-  for (const char* name : {"train.src", "train.tgt"})
-    std::filesystem::copy_file(task.run(name), task.run("both") / name);
+  std::filesystem::create_directory(task / "both");
+  for (const char* name : {"train.src", "train.tgt"}) std::filesystem::copy_file(task / name, task / "both" / name);
   const std::string expected = "expected a source and a target file, or token stores, got ";
   for (const char* path : {"both", "both/train.*"}) {
     NmtOptions options = task.options("run", "1u");
-    const std::vector<Path> given = std::exchange(options.data.train_sets, {task.run(path)});
+    const std::vector<Path> given = std::exchange(options.data.train_sets, {task / path});
     const std::string message = "sets] " + expected + "a folder or a pattern of 2 files";
     CHECK(contains(error_of([&] { options.validate(); }), "--train-" + message));
     options.data.train_sets = given;
     options.validate();
-    options.data.valid_sets = {task.run(path)};
+    options.data.valid_sets = {task / path};
     CHECK(contains(error_of([&] { options.validate(); }), "--valid-" + message));
     options.data.valid_sets = given;
     options.data.valid_sets.push_back(given.front());
@@ -116,8 +119,8 @@ TEST_CASE("the progress counts the sentences and tokens of the corpus, with EOS"
   const TinyTask task;
   train(task.options("run", "1e"));
   // Tokens are bytes, and every line break corresponds to an EOS.
-  const uint64_t tokens = read_file(task.run("train.src")).size();
-  const Progress progress = last_state(task.run("run")).progress;
+  const uint64_t tokens = read_file(task / "train.src").size();
+  const Progress progress = last_state(task / "run").progress;
   CHECK(progress.sentences == 90);
   CHECK(progress.source_tokens == tokens);
   CHECK(progress.target_tokens == tokens);
@@ -129,15 +132,7 @@ TEST_CASE("a run that was interrupted at any update ends with the same bits and 
   const TinyTask task;
   NmtOptions straight = task.with_validation("straight", "30u", "9u");
   straight.optimizer.ema = 0.9;
-  train(straight);
-  NmtOptions cut = straight;
-  cut.start.directory = task.run("cut");
-  for (const char* after : {"1u", "5u", "12u", "20u", "30u"}) {
-    cut.stop.after = Period::parse(after);
-    train(cut);
-  }
-  CHECK(last_bits(task.run("cut")) == last_bits(task.run("straight")));
-  CHECK(loss_curve(task.run("cut")) == loss_curve(task.run("straight")));
+  check_resumed(straight, {"1u", "5u", "12u", "20u", "30u"}, [](const NmtOptions& o) { train(o); });
 }
 
 TEST_CASE("the loss per token does not depend on how many micro-batches make up a batch") {
@@ -146,29 +141,18 @@ TEST_CASE("the loss per token does not depend on how many micro-batches make up 
   four.parallel.accumulation = 4;
   train(one, tiny_nmt_config(0));
   train(four, tiny_nmt_config(0));
-  const auto a = events(task.run("one"), "train"), b = events(task.run("four"), "train");
-  REQUIRE(a.size() == b.size());
-  for (size_t i = 0; i < a.size(); ++i) {
-    CHECK(a[i]["loss"].get<double>() == doctest::Approx(b[i]["loss"].get<double>()).epsilon(1e-4));
-    CHECK(a[i]["gradient_norm"].get<double>() == doctest::Approx(b[i]["gradient_norm"].get<double>()).epsilon(1e-3));
-  }
+  check_close(events(task / "one", "train"), events(task / "four", "train"), {{"loss", 1e-4}, {"gradient_norm", 1e-3}});
 }
 
 TEST_CASE("R-Drop: an interrupted run ends with the same bits, and counts each token once") {
   const TinyTask task;
-  NmtOptions straight = task.options("straight", "14u"), cut = task.options("cut", "5u");
-  straight.r_drop = cut.r_drop = 5;
-  train(straight);
-  train(cut);
-  cut.stop.after = Period::parse("14u");
-  train(cut);
-  CHECK(last_bits(task.run("cut")) == last_bits(task.run("straight")));
-  CHECK(loss_curve(task.run("cut")) == loss_curve(task.run("straight")));
+  NmtOptions straight = task.options("straight", "14u");
+  straight.r_drop = 5;
+  check_resumed(straight, {"5u", "14u"}, [](const NmtOptions& o) { train(o); });
   train(task.options("plain", "14u"));
-  CHECK(last_bits(task.run("plain")) != last_bits(task.run("straight")));
-  CHECK(last_state(task.run("straight")).progress.target_tokens ==
-        last_state(task.run("plain")).progress.target_tokens);
-  for (const auto& entry : events(task.run("straight"), "train"))
+  CHECK(last_bits(task / "plain") != last_bits(task / "straight"));
+  CHECK(last_state(task / "straight").progress.target_tokens == last_state(task / "plain").progress.target_tokens);
+  for (const auto& entry : events(task / "straight", "train"))
     CHECK(entry["loss"].get<double>() > entry["cross-entropy"].get<double>());
 }
 
@@ -178,13 +162,8 @@ TEST_CASE("R-Drop: without dropout a run follows the run without R-Drop") {
   twice.r_drop = 5;
   train(twice, tiny_nmt_config(0));
   train(task.options("once", "20u"), tiny_nmt_config(0));
-  const auto a = events(task.run("twice"), "train"), b = events(task.run("once"), "train");
-  REQUIRE(a.size() == b.size());
-  for (size_t i = 0; i < a.size(); ++i) {
-    CHECK(a[i]["loss"].get<double>() == doctest::Approx(b[i]["loss"].get<double>()).epsilon(1e-4));
-    CHECK(a[i]["accuracy"].get<double>() == doctest::Approx(b[i]["accuracy"].get<double>()).epsilon(0.02));
-    CHECK(a[i]["gradient_norm"].get<double>() == doctest::Approx(b[i]["gradient_norm"].get<double>()).epsilon(1e-3));
-  }
+  check_close(events(task / "twice", "train"), events(task / "once", "train"),
+              {{"loss", 1e-4}, {"accuracy", 0.02}, {"gradient_norm", 1e-3}});
 }
 
 TEST_CASE("early stopping ends the run, and best points to the best checkpoint") {
@@ -195,7 +174,7 @@ TEST_CASE("early stopping ends the run, and best points to the best checkpoint")
   options.optimizer.schedule.learning_rate = 0.3;  // too high: the loss soon rises
   options.checkpoint.saving.keep_last = 1;
   train(options);
-  const Path run = task.run("run");
+  const Path run = task / "run";
   const auto validations = events(run, "valid");
   const TrainState state = last_state(run);
   CHECK(state.validations_without_improvement == 3);
@@ -216,14 +195,14 @@ TEST_CASE("of validations with equal values, the first is the best") {
   NmtOptions options = task.with_validation("run", "6u", "2u");
   options.optimizer.schedule.learning_rate = 1e-300;  // zero in fp32: the weights never change
   train(options);
-  const auto validations = events(task.run("run"), "valid");
+  const auto validations = events(task / "run", "valid");
   REQUIRE(validations.size() == 3);
   for (const auto& entry : validations)
     CHECK(entry["cross-entropy"].get<double>() == validations[0]["cross-entropy"].get<double>());
-  const TrainState state = last_state(task.run("run"));
+  const TrainState state = last_state(task / "run");
   CHECK(state.best.at("cross-entropy").updates == 2);
   CHECK(state.validations_without_improvement == 2);
-  CHECK(linked_checkpoint(task.run("run"), "best") == checkpoint_path(task.run("run"), 2));
+  CHECK(linked_checkpoint(task / "run", "best") == checkpoint_path(task / "run", 2));
 }
 
 TEST_CASE("resuming with another model, other data or another order is an error") {
@@ -236,14 +215,14 @@ TEST_CASE("resuming with another model, other data or another order is an error"
   EncoderDecoderConfig wider = tiny_nmt_config();
   wider.ffn = 48;
   CHECK(error_of_training(task.options("run", "6u"), wider).find("ffn 32 -> 48") != std::string::npos);
-  std::ofstream(task.run("train.src"), std::ios::app) << "abc\n";
-  std::ofstream(task.run("train.tgt"), std::ios::app) << "cba\n";
+  std::ofstream(task / "train.src", std::ios::app) << "abc\n";
+  std::ofstream(task / "train.tgt", std::ios::app) << "cba\n";
   CHECK(error_of_training(task.options("run", "6u")).find("training data") != std::string::npos);
 
   NmtOptions fresh = task.options("run", "2u");
   fresh.start.overwrite = true;
   train(fresh, wider);
-  CHECK(last_state(task.run("run")).progress.updates == 2);
+  CHECK(last_state(task / "run").progress.updates == 2);
 }
 
 TEST_CASE("a resumed run restores the parts of the checkpoint that the reload options select") {
@@ -307,7 +286,7 @@ TEST_CASE("values of another validation are not compared: the best values and th
   NmtOptions options = task.with_validation("run", "8u", "4u");
   options.validation.metrics = {"cross-entropy", "chrf"};
   train(options);
-  const TrainState before = last_state(task.run("run"));
+  const TrainState before = last_state(task / "run");
   const double first = before.best.at("cross-entropy").value;
   // From here on the validations are worse. Without a change they do not become the best.
   options.optimizer.schedule.kind = "constant";
@@ -321,13 +300,13 @@ TEST_CASE("values of another validation are not compared: the best values and th
       {"nothing", [](NmtOptions&) {}, false},
       {"the same data under another name",
        [&](NmtOptions& o) {
-         std::filesystem::copy_file(task.run("valid.src"), task.run("copy.src"));
-         o.data.valid_sets[0] = task.run("copy.src");
+         std::filesystem::copy_file(task / "valid.src", task / "copy.src");
+         o.data.valid_sets[0] = task / "copy.src";
        },
        false},
       {"other data",
        [&](NmtOptions& o) {
-         o.data.valid_sets = {task.run("train.src"), task.run("train.tgt")};
+         o.data.valid_sets = {task / "train.src", task / "train.tgt"};
        },
        true},
       {"the beam", [](NmtOptions& o) { o.valid_beam = 2; }, true},
@@ -337,9 +316,9 @@ TEST_CASE("values of another validation are not compared: the best values and th
   for (const auto& [name, change, starts_anew] : cases) {
     CAPTURE(name);
     NmtOptions changed = options;
-    changed.start.directory = task.run("changed");
+    changed.start.directory = task / "changed";
     std::filesystem::remove_all(changed.start.directory);
-    std::filesystem::copy(task.run("run"), changed.start.directory,
+    std::filesystem::copy(task / "run", changed.start.directory,
                           std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks);
     change(changed);
     train(changed);
@@ -361,12 +340,12 @@ TEST_CASE("another first metric keeps the best values, and the patience starts a
   options.optimizer.schedule.learning_rate = 5;
   options.stop.after = Period::parse("12u");
   train(options);
-  REQUIRE(last_state(task.run("run")).validations_without_improvement == 1);
-  const TrainState before = last_state(task.run("run"));
+  REQUIRE(last_state(task / "run").validations_without_improvement == 1);
+  const TrainState before = last_state(task / "run");
   options.validation.metrics = {"perplexity"};
   options.stop.after = Period::parse("16u");
   train(options);
-  const TrainState state = last_state(task.run("run"));
+  const TrainState state = last_state(task / "run");
   CHECK(state.best.at("perplexity").updates == before.best.at("perplexity").updates);
   CHECK(state.validations_without_improvement == 1);
 }
@@ -379,15 +358,15 @@ TEST_CASE("options of the training alone may change on resume, those of the mode
   config.activation_dropout = 0.1;
   config.initial_deviation = 0.5;
   train(task.options("run", "4u"), config);
-  CHECK(last_state(task.run("run")).progress.updates == 4);
-  CHECK(read_config<EncoderDecoderConfig>(task.run("run")).dropout == 0.3);
+  CHECK(last_state(task / "run").progress.updates == 4);
+  CHECK(read_config<EncoderDecoderConfig>(task / "run").dropout == 0.3);
   config.activation = Activation::gelu;
   CHECK(contains(error_of_training(task.options("run", "6u"), config), "holds a run of another model (activation"));
-  Json json = read_json(config_path(task.run("run")));
+  Json json = read_json(config_path(task / "run"));
   json["heads"] = 3;
-  write_file(config_path(task.run("run")), json.dump());
+  write_file(config_path(task / "run"), json.dump());
   CHECK(contains(error_of_training(task.options("run", "6u")),
-                 concat("[resume] ", config_path(task.run("run")).string(), ": [heads] must divide dim = ")));
+                 concat("[resume] ", config_path(task / "run").string(), ": [heads] must divide dim = ")));
 }
 
 TEST_CASE("--reset-optimizer changes the optimizer; without it the error names the option") {
@@ -408,8 +387,8 @@ TEST_CASE("--reset-optimizer changes the optimizer; without it the error names t
       options.start.reload.optimizer = false;
       train(options);
       options.start.reload.optimizer = true;
-      CHECK(last_state(task.run(run)).moments_step == 2);
-      CHECK(last_state(task.run(run)).optimizer_step == options.stop.after.amount);
+      CHECK(last_state(task / run).moments_step == 2);
+      CHECK(last_state(task / run).optimizer_step == options.stop.after.amount);
     }
   }
 }
@@ -422,12 +401,12 @@ TEST_CASE("gradients that are not finite are skipped, and end the run after more
   options.optimizer.schedule.warmup_initial = 1e30;
   const std::string error = error_of_training(options);
   CHECK(error.find("not finite in 11 updates in a row") != std::string::npos);
-  CHECK(list_checkpoints(task.run("run")).empty());
+  CHECK(list_checkpoints(task / "run").empty());
 }
 
 TEST_CASE("a signal saves and ends the run; the same command continues it") {
   const TinyTask task;
-  const Path run = task.run("run");
+  const Path run = task / "run";
   std::thread sender([&] {
     while (!std::filesystem::exists(run / "metrics.jsonl") || events(run, "train").empty()) usleep(1000);
     kill(getpid(), SIGTERM);
@@ -440,7 +419,7 @@ TEST_CASE("a signal saves and ends the run; the same command continues it") {
   const std::string after = std::to_string(updates + 5) + "u";
   train(task.options("run", after));
   train(task.options("straight", after));
-  CHECK(last_bits(run) == last_bits(task.run("straight")));
+  CHECK(last_bits(run) == last_bits(task / "straight"));
 }
 
 TEST_CASE("a model without positions for --max-length is an error before the first update") {
@@ -453,7 +432,7 @@ TEST_CASE("a model without positions for --max-length is an error before the fir
   CHECK_THROWS_AS(train(options, config), UsageError);
   CHECK(error_of_training(options, config) ==
         "[--max-length] expected at most 40, the number of positions of the model (see --max-positions), got 41");
-  CHECK(!std::filesystem::exists(task.run("run")));
+  CHECK(!std::filesystem::exists(task / "run"));
   options.data.max_length = 40;
   CHECK(error_of_training(options, config) == "no error");
 }

@@ -5,7 +5,9 @@
 #include "gyre/core/random.h"
 #include "gyre/data/tokenizer/byte_vocabulary.h"
 #include "gyre/data/tokenizer/subword_nmt/subword_nmt_training.h"
+#include "gyre/train/tasks/classification/classify.h"
 #include "gyre/train/tasks/language/language.h"
+#include "gyre/train/tasks/matching/match.h"
 #include "gyre/train/tasks/translation/nmt.h"
 #include "tests/train/tiny_run.h"
 
@@ -114,14 +116,13 @@ EncoderOnlyConfig tiny_encoder_config(double dropout) {
   return c;
 }
 
-void train(const MaskedOptions& options, double dropout) {
+void train(const MaskedOptions& options, const EncoderOnlyConfig& config) {
   SelfCommunicator self;
-  train_masked_language(options, tiny_encoder_config(dropout), self);
+  train_masked_language(options, config, self);
 }
 
-void train_causal(const LanguageOptions& options, double dropout) {
+void train_causal(const LanguageOptions& options, EncoderOnlyConfig config) {
   SelfCommunicator self;
-  EncoderOnlyConfig config = tiny_encoder_config(dropout);
   config.causal = true;
   train_causal_language(options, config, self);
 }
@@ -215,6 +216,16 @@ MatchOptions tiny_match_options(const Path& data, const Path& run) {
   o.optimizer.schedule.warmup = 0;
   o.validation.mini_batch = 3;
   return o;
+}
+
+void train(const ClassifyOptions& options, const EncoderOnlyConfig& config) {
+  SelfCommunicator self;
+  train_classify(options, config, self);
+}
+
+void train(const MatchOptions& options, const EncoderOnlyConfig& config) {
+  SelfCommunicator self;
+  train_match(options, config, self);
 }
 
 }  // namespace gyre::test

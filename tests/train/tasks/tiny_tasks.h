@@ -8,6 +8,7 @@
 #include "gyre/train/tasks/language/language_options.h"
 #include "gyre/train/tasks/matching/match_options.h"
 #include "gyre/train/tasks/translation/nmt_options.h"
+#include "tests/temporary_directory.h"
 #include "tests/train/tiny_run.h"
 
 namespace gyre::test {
@@ -31,6 +32,10 @@ void train(const NmtOptions& options, const EncoderDecoderConfig& config = tiny_
 // letter. Writes train.txt (50 sentences in 10 documents), valid.txt (20 in 4) and vocab.txt.
 void write_tiny_documents(const Path& directory);
 
+struct InTinyDocuments : InDirectory {
+  InTinyDocuments() { write_tiny_documents(directory.path()); }
+};
+
 // Options that train on the documents in `data` into `run`: one sentence per sample, 10 updates per epoch, no
 // validation.
 MaskedOptions tiny_masked_options(const Path& data, const Path& run);
@@ -38,8 +43,9 @@ MaskedOptions tiny_masked_options(const Path& data, const Path& run);
 EncoderOnlyConfig tiny_encoder_config(double dropout = 0.1);
 
 // Train such models in this process alone.
-void train(const MaskedOptions& options, double dropout = 0.1);
-void train_causal(const LanguageOptions& options, double dropout = 0.1);
+void train(const MaskedOptions& options, const EncoderOnlyConfig& config = tiny_encoder_config());
+// Makes the model causal.
+void train_causal(const LanguageOptions& options, EncoderOnlyConfig config = tiny_encoder_config());
 
 // Labeled texts that a classifier learns in a moment: rows of letters in alphabetical order. The class and the score
 // depend on the first letter of the row. Writes train.tsv (60 rows) and dev.tsv (15): columns id, sentence, label
@@ -57,5 +63,9 @@ void write_tiny_triplets(const Path& directory);
 
 // Options that train on the triplets in `data` into `run`: 15 updates per epoch, constant learning rate, no validation.
 MatchOptions tiny_match_options(const Path& data, const Path& run);
+
+// Train a classifier and a matcher in this process alone.
+void train(const ClassifyOptions& options, const EncoderOnlyConfig& config);
+void train(const MatchOptions& options, const EncoderOnlyConfig& config);
 
 }  // namespace gyre::test

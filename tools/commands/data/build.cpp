@@ -153,6 +153,7 @@ int info(const InfoArgs& args) {
                   {"vocabulary_size", store.vocabulary_size()},
                   {"vocabulary_fingerprint", store.fingerprint()}});
   if (documents > 0) summary["line_ends"] = line_ends_text(store);
+  for (const Path& file : store.id_files()) summary["ids_in"].push_back(file.string());
   print_summary(summary, args.json);
   return 0;
 }

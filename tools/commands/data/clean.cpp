@@ -2,7 +2,11 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
 
+#include "gyre/core/enum_names.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/number_text.h"
 #include "gyre/core/option_checks.h"
@@ -19,12 +23,20 @@
 
 namespace gyre {
 
+// The handling of lines without a translation.
+enum class UnpairedLines : uint8_t { error, drop };
+
+template <>
+inline constexpr std::pair<UnpairedLines, std::string_view> kEnumNames<UnpairedLines>[] = {
+    {UnpairedLines::error, "error"}, {UnpairedLines::drop, "drop"}};
+
 namespace {
 
 struct CleanArgs {
   CleaningFiles files;
   CleaningOptions options;
-  std::string unpaired = "error", documents = "none", text_field = "text";
+  UnpairedLines unpaired = UnpairedLines::error;
+  std::string documents = "none", text_field = "text";
   Path vocabulary;
   TokenizerChoice tokenizer;
   CpuThreads threads;
@@ -116,7 +128,7 @@ void set_documents(CleanArgs& args) {
 int clean(CleanArgs& args) {
   reject_standard_streams(args.files);
   args.threads.use();
-  args.options.drop_unpaired = args.unpaired == "drop";
+  args.options.drop_unpaired = args.unpaired == UnpairedLines::drop;
   for (std::vector<Path>* paths : {&args.files.sources, &args.files.targets, &args.options.excluded})
     *paths = expand_paths(*paths);
   set_documents(args);
@@ -162,8 +174,8 @@ void add_documents(OptionTable& table, CleanArgs& args) {
 void add_filters(OptionTable& table, CleanArgs& args) {
   CleaningOptions& options = args.options;
   table.group("Filters, in this order; a dropped pair is counted under the first that applies");
-  table.add_choice("--unpaired", args.unpaired, {"error", "drop"},
-                   "handling of the last lines of a file that is longer than the other side");
+  table.add_enum("--unpaired", args.unpaired,
+                 "handling of the last lines of a file that is longer than the other side");
   table.add("--max-bytes", options.max_bytes, "BYTES", "maximum bytes of a line; 0: no limit");
   table.add("--min-length", options.min_length, "WORDS", "minimum words of a line or document, or tokens with --vocab");
   table.add("--max-length", options.max_length, "WORDS", "maximum words, or tokens with --vocab; 0: no limit");

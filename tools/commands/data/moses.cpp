@@ -1,5 +1,6 @@
 // gyre data normalize | tokenize | detokenize: the text processing of Moses.
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "gyre/data/text/moses/moses_tokenizer.h"
@@ -13,7 +14,7 @@ namespace gyre {
 namespace {
 
 struct MosesFilter {
-  std::string language;
+  std::optional<MosesLanguage> language;
   LineFilter lines;
 
   void add_language_row(OptionTable& table);
@@ -30,11 +31,11 @@ struct NormalizationOptions {
   void add_rows(OptionTable& table);
 
   // Returns the normalization of one line: punctuation, if asked for, then unprintable characters.
-  LineTransform transform(const std::string& language, bool normalizes_punctuation) const;
+  LineTransform transform(MosesLanguage language, bool normalizes_punctuation) const;
 };
 
 void MosesFilter::add_language_row(OptionTable& table) {
-  table.add_choice("--language,-l", language, {"en", "de"}, "language of the text");
+  table.add({"--language,-l", one_of(&language, ""), "", "language of the text"});
   table.required("language");
 }
 
@@ -57,7 +58,7 @@ void NormalizationOptions::add_rows(OptionTable& table) {
                  "remove-non-printing-char.perl");
 }
 
-LineTransform NormalizationOptions::transform(const std::string& language, bool normalizes_punctuation) const {
+LineTransform NormalizationOptions::transform(MosesLanguage language, bool normalizes_punctuation) const {
   const PunctuationNormalizer normalizer(language, punctuation);
   return [normalizer, normalizes_punctuation, removes = removes_non_printing](const std::string& line) {
     std::string text = normalizes_punctuation ? normalizer.normalize(line) : line;
@@ -73,7 +74,7 @@ struct NormalizeArgs {
 };
 
 int normalize(const NormalizeArgs& args) {
-  args.filter.run(args.normalization.transform(args.filter.language, true));
+  args.filter.run(args.normalization.transform(*args.filter.language, true));
   return 0;
 }
 
@@ -102,8 +103,8 @@ struct TokenizeArgs {
 
 int tokenize(const TokenizeArgs& args) {
   args.table->reject_unused("perl-quotes", args.normalizes_punctuation, "--normalize-punctuation is not given");
-  const LineTransform normalize = args.normalization.transform(args.filter.language, args.normalizes_punctuation);
-  const MosesTokenizer tokenizer(args.filter.language, args.moses);
+  const LineTransform normalize = args.normalization.transform(*args.filter.language, args.normalizes_punctuation);
+  const MosesTokenizer tokenizer(*args.filter.language, args.moses);
   args.filter.run([&](const std::string& line) { return tokenizer.tokenize(normalize(line)); });
   return 0;
 }
@@ -131,7 +132,7 @@ namespace {
 // ---- gyre data detokenize: joins the tokens of the Moses tokenizer to text -----------------------------------------
 
 int detokenize(const MosesFilter& filter) {
-  const MosesDetokenizer detokenizer(filter.language);
+  const MosesDetokenizer detokenizer(*filter.language);
   filter.run([&](const std::string& line) { return detokenizer.detokenize(line); });
   return 0;
 }

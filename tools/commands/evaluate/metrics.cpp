@@ -9,9 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "gyre/core/enum_names.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/train/metrics/bleu.h"
@@ -24,6 +26,14 @@
 #include "tools/program.h"
 
 namespace gyre {
+
+// The test of the difference between a system and the baseline.
+enum class PairedTest : uint8_t { none, bootstrap, randomization };
+
+template <>
+inline constexpr std::pair<PairedTest, std::string_view> kEnumNames<PairedTest>[] = {
+    {PairedTest::none, "none"}, {PairedTest::bootstrap, "bootstrap"}, {PairedTest::randomization, "randomization"}};
+
 namespace {
 
 // The score of one system, in the form that the commands print and resample.
@@ -43,7 +53,7 @@ struct MetricOptions {
   std::vector<Path> references, inputs;
   bool confidence = false;
   int64_t confidence_samples = 1000;
-  std::string paired = "none";
+  PairedTest paired = PairedTest::none;
   int64_t paired_samples = 0;  // 0: 1,000 for bootstrap, 10,000 for randomization
   uint64_t seed = 12345;
   bool json = false;
@@ -124,14 +134,14 @@ class Resampling {
  public:
   explicit Resampling(const MetricOptions& options) : options_(options) {}
 
-  bool is_paired() const { return options_.paired != "none"; }
-  bool has_intervals() const { return options_.confidence || options_.paired == "bootstrap"; }
+  bool is_paired() const { return options_.paired != PairedTest::none; }
+  bool has_intervals() const { return options_.confidence || options_.paired == PairedTest::bootstrap; }
 
   // Inserts the fields that sacreBLEU adds to signatures: "nrefs:1|bs:1000|seed:12345|...".
   std::string sign(const std::string& signature) const {
     std::string fields;
     if (has_intervals()) fields += fmt::format("|bs:{}", interval_samples());
-    if (options_.paired == "randomization") fields += fmt::format("|ar:{}", paired_samples());
+    if (options_.paired == PairedTest::randomization) fields += fmt::format("|ar:{}", paired_samples());
     if (fields.empty()) return signature;
     const size_t end = std::min(signature.find('|'), signature.size());
     return signature.substr(0, end) + fields + fmt::format("|seed:{}", options_.seed) + signature.substr(end);
@@ -151,9 +161,9 @@ class Resampling {
     const std::vector<double> scores = has_intervals() ? resampled(system) : std::vector<double>();
     if (has_intervals()) result.interval = confidence(scores);
     if (is_baseline) return result;
-    if (options_.paired == "bootstrap") {
+    if (options_.paired == PairedTest::bootstrap) {
       result.p_value = paired_bootstrap(resampled(baseline), scores, std::abs(baseline.score - system.score));
-    } else if (options_.paired == "randomization") {
+    } else if (options_.paired == PairedTest::randomization) {
       result.p_value = paired_randomization(baseline.statistics, system.statistics, system.score_of,
                                             {paired_samples(), options_.seed});
       result.least_p = least_randomization_p(baseline.statistics, system.statistics);
@@ -164,10 +174,10 @@ class Resampling {
  private:
   int64_t paired_samples() const {
     if (options_.paired_samples > 0) return options_.paired_samples;
-    return options_.paired == "bootstrap" ? 1000 : 10000;
+    return options_.paired == PairedTest::bootstrap ? 1000 : 10000;
   }
   int64_t interval_samples() const {
-    return options_.paired == "bootstrap" ? paired_samples() : options_.confidence_samples;
+    return options_.paired == PairedTest::bootstrap ? paired_samples() : options_.confidence_samples;
   }
   std::vector<double> resampled(const SystemScore& system) const {
     return bootstrap_scores(system.statistics, system.score_of, {interval_samples(), options_.seed});
@@ -206,7 +216,7 @@ void print_line(const std::string& prefix, const SystemScore& score, const Resam
 
 void check(const MetricOptions& options, const OptionTable& table) {
   const Resampling resampling(options);
-  const bool is_bootstrap = options.paired == "bootstrap";
+  const bool is_bootstrap = options.paired == PairedTest::bootstrap;
   table.reject_unused("confidence", !is_bootstrap, "--paired bootstrap prints the intervals of its own samples");
   table.reject_unused("confidence-n", options.confidence && !is_bootstrap,
                       is_bootstrap ? "--paired bootstrap takes --paired-n" : "--confidence is not given");
@@ -256,8 +266,8 @@ void add_rows(OptionTable& table, MetricOptions& options) {
   table.group("Significance");
   table.add_flag("--confidence", options.confidence, "print the mean and the 95 % interval of bootstrap samples");
   table.add("--confidence-n", options.confidence_samples, "SAMPLES", "bootstrap samples for --confidence");
-  table.add_choice("--paired", options.paired, {"none", "bootstrap", "randomization"},
-                   "test of each system against the baseline; bootstrap also prints intervals");
+  table.add_enum("--paired", options.paired,
+                 "test of each system against the baseline; bootstrap also prints intervals");
   table.add("--paired-n", options.paired_samples, "SAMPLES",
             "samples of --paired; 0: 1000 for bootstrap, 10000 for randomization");
   table.add("--seed", options.seed, "NUMBER", "seed of the samples; sacreBLEU's is the default");
@@ -284,7 +294,7 @@ const std::vector<std::string> kProtocols{"sacrebleu", "multi-bleu", "compound-s
 
 struct BleuArgs {
   std::vector<std::string> protocols{"sacrebleu"};
-  std::string tokenizer = "13a";
+  BleuTokenizer tokenizer = BleuTokenizer::v13a;
   BleuSmoothing smoothing = BleuSmoothing::exp;
   MosesBleuOptions moses;
   bool lowercase = false;
@@ -314,7 +324,7 @@ std::vector<TranslationMetric> metrics(const BleuArgs& args, const OptionTable& 
   table.reject_unused("language", tokenizes && !args.moses.tokenized,
                       tokenizes ? "the text is tokenized already" : "the protocol sacrebleu does not read it");
   BleuOptions sacrebleu;
-  sacrebleu.tokenizer = bleu_tokenizer(args.tokenizer);
+  sacrebleu.tokenizer = args.tokenizer;
   sacrebleu.smoothing = args.smoothing;
   sacrebleu.lowercase = args.lowercase;
   MosesBleuOptions moses = args.moses;
@@ -342,9 +352,9 @@ void add_evaluate_bleu_command(Program& program) {
       [args](const std::vector<std::string>& values) { args->protocols = parse_protocols(values); },
       [args] { return toml_value(args->protocols); });
   table.set_completions({"sacrebleu", "multi-bleu", "compound-split", "all"});
-  table.add_choice("--tokenize,--tok", args->tokenizer, {"13a", "intl", "char", "none"}, "tokenizer of sacreBLEU");
+  table.add_enum("--tokenize,--tok", args->tokenizer, "tokenizer of sacreBLEU");
   table.add_enum("--smooth,--smooth-method", args->smoothing, "sacreBLEU's smoothing of n-gram orders without a match");
-  table.add_choice("--language", args->moses.language, {"de", "en"}, "language of the Moses tokenizer");
+  table.add_enum("--language", args->moses.language, "language of the Moses tokenizer");
   table.add_flag("--tokenized", args->moses.tokenized,
                  "multi-bleu, compound-split: both sides are tokens already, divided by white space");
   table.add_flag("--lowercase,--lc", args->lowercase,
@@ -386,7 +396,7 @@ namespace {
 
 // ---- gyre evaluate translation: scores hypotheses by every metric of translations ----------------------------------
 
-std::vector<TranslationMetric> all_metrics(const std::string& language) {
+std::vector<TranslationMetric> all_metrics(MosesLanguage language) {
   MosesBleuOptions tokenized, split;
   tokenized.language = split.language = language;
   split.split_compounds = true;
@@ -399,11 +409,11 @@ std::vector<TranslationMetric> all_metrics(const std::string& language) {
 }  // namespace
 
 void add_evaluate_translation_command(Program& program) {
-  const auto language = std::make_shared<std::string>("de");
+  const auto language = std::make_shared<MosesLanguage>(MosesLanguage::german);
   OptionTable& table =
       add_metric_command(program, "translation", "BLEU by three protocols, chrF, chrF++ and TER at once",
                          [language](const OptionTable&) { return all_metrics(*language); });
-  table.add_choice("--language", *language, {"de", "en"}, "language of the Moses tokenizer");
+  table.add_enum("--language", *language, "language of the Moses tokenizer");
 }
 
 namespace {

@@ -9,10 +9,11 @@
 
 #include "gyre/autograd/inspect/timeline.h"
 #include "gyre/core/io/json.h"
+#include "gyre/core/kernels/fused_op.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/option_checks.h"
+#include "gyre/train/options.h"
 #include "gyre/train/parallel/communicator.h"
-#include "gyre/train/parallel/parallel_options.h"
 #include "tools/inspect/inspect_target.h"
 #include "tools/inspect/trace.h"
 #include "tools/options/computing_options.h"
@@ -128,6 +129,7 @@ double peak_bytes(const std::vector<Span>& spans) {
 
 Json summary_of(const ProfileReport& report, const Kernels& kernels, const Communicator& ranks) {
   Json summary{{"device", to_string(kernels.device())},
+               {"composed_ops", composed_ops(kernels)},
                {"ranks", ranks.size()},
                {"threads", threads()},
                {"batches", report.batches},

@@ -239,10 +239,10 @@ void add_inspect_rope_command(Program& program) {
   table.add_custom("--base", 1, 1, "NUMBER", "same as --rope-base",
                    [args](const std::vector<std::string>& values) { parse_value(values.back(), args->rope.base); });
   table.add_list("--positions", args->positions, "NUMBER,...", "positions of the tokens");
-  OptionList rotation;
-  RopeOptions& rope = args->rope;
-  declare(rotation, rope.describe(), PositionOptionScope::encoding, [&rope] { return rope.describe(); });
-  table.add(rotation);
+  OptionList rope;
+  args->rope.declare(rope);
+  for (const auto& [option, on_resume, group] : rope.entries())
+    if (group.empty()) table.add(option);
   table.add_picture("--plot", args->plot,
                     "picture of the matrices of the first three positions and of the scores of all pairs of positions");
   args->device.add_row(table);

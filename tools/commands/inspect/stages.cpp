@@ -101,8 +101,16 @@ void add_inspect_stages_command(Program& program) {
 
 namespace {
 
+// The options of both kinds of models.
+struct InspectedOptions : MaskedOptions {
+  void declare(OptionList& list) override {
+    MaskedOptions::declare(list);
+    declare_format(list);
+  }
+};
+
 struct InspectBatchesArgs {
-  MaskedOptions train;
+  InspectedOptions train;
   EncoderArgs model{"roformer-mini"};  // accepted, because recipes contain its options
   bool causal = false;
   uint64_t updates = 100;
@@ -117,7 +125,7 @@ bool is_causal(const InspectBatchesArgs& args) {
 }
 
 int inspect(InspectBatchesArgs& args) {
-  MaskedOptions& options = args.train;
+  InspectedOptions& options = args.train;
   expect_at_least(uint64_t{1}, "--updates", args.updates);
   // Options that training requires and that do not determine the batches.
   options.stop.after = {args.updates, Period::Unit::updates};
@@ -133,6 +141,7 @@ int inspect(InspectBatchesArgs& args) {
   args.table->reject_unused("causal", !args.table->resumes_run(), "--model says which kind of model it is");
   check_language_options(*args.table, options);
   if (causal) args.table->reject_group("Masking", "a causal model predicts the next token");
+  args.table->reject_unused("format", causal, "a masked model predicts tokens of documents");
   std::vector<Path> inputs = options.data.train_sets;
   inputs.push_back(options.data.vocabulary);
   require_no_input(args.output, inputs);

@@ -280,7 +280,8 @@ void StepBrowser::show() {
     if (input.node < 0) {
       out_ << "    a constant: no gradient\n";
     } else {
-      out_ << "    gradient to node " << input.node << " (" << input.name << "): " << numbers(input.gradient) << '\n';
+      out_ << "    gradient to node " << input.node << " (" << shown_name(input.name, step.module)
+           << "): " << numbers(input.gradient) << '\n';
     }
   }
 }

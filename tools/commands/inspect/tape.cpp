@@ -272,9 +272,9 @@ class Writer {
     std::string lines;
     for (const int parameter : parameters) {
       const TapeRow& row = rows_[size_t(parameter)];
+      const std::string name = shown_parameter(rows_, row);
       lines += fmt::format("<TR><TD ALIGN=\"LEFT\" BGCOLOR=\"{}\">{} {}</TD><TD BGCOLOR=\"{}\">gradient</TD></TR>",
-                           kParameterFill,
-                           dot_escaped(users.size() == 1 ? short_name(row.parameter, module) : row.parameter),
+                           kParameterFill, dot_escaped(users.size() == 1 ? short_name(name, module) : name),
                            to_string(row.shape), kGradientFill);
     }
     home.add(

@@ -131,13 +131,13 @@ class PositionReader {
 
   // Rows of angles begin with the cosines of all rotated features.
   void add_rotation(std::vector<PositionCurve>& all) const {
-    const RopeAngles rotation = encoding_.rotation(tape_, DType::f32, distance_ + 1);
+    const Rope rotation = encoding_.rotation(tape_, DType::f32, distance_ + 1);
     if (!rotation) return;
     all.push_back(curve("mean cosine of the angles", [&](double t) {
       const float* row = rotation.angles.data<float>() + int64_t(std::abs(t)) * rotation.angles.cols();
       double sum = 0;
-      for (int j = 0; j < rotation.rotary.dims; ++j) sum += double(row[j]);
-      return sum / rotation.rotary.dims;
+      for (int j = 0; j < rotation.shape.dims; ++j) sum += double(row[j]);
+      return sum / rotation.shape.dims;
     }));
   }
 

@@ -8,6 +8,7 @@ list_archives() {
   while read -r file bytes algorithm digest address; do
     case $file in
       '#'*) continue ;;
+      training-parallel-un.tgz | training-giga-fren.tar) [ "$pair" = en-fr ] || continue ;;
       training-parallel-nc-v*) [ "$file" = "training-parallel-nc-$news.tgz" ] || continue ;;
     esac
     if [ -n "$mirror" ]; then address=$mirror/$file; fi
@@ -85,12 +86,28 @@ discard_fetch() { :; } # the digests decide
 # Stage prepare: extracts the text, removes training pairs that are in a test set, and tokenizes.
 
 test_sets="newstest2013 newstest2014 newstest2014-filtered"
-corpora=(training/europarl-v7.de-en commoncrawl.de-en "training/news-commentary-$news.de-en") # in fairseq's order
+
+# "ARCHIVE CORPUS" in the order of fairseq's scripts. The archives name the languages in the other order.
+list_corpora() {
+  echo "europarl-v7.tgz training/europarl-v7.$tgt-en"
+  echo "commoncrawl.tgz commoncrawl.$tgt-en"
+  if [ "$pair" = en-fr ]; then echo "un.tgz un/undoc.2000.fr-en"; fi
+  echo "nc-$news.tgz training/news-commentary-$news.$tgt-en"
+  if [ "$pair" = en-fr ]; then echo "giga-fren.tar giga-fren.release2.fixed"; fi
+}
 
 extract_corpora() {
-  tar -xzf fetch/training-parallel-europarl-v7.tgz -C prepare/raw.part "${corpora[0]}".{en,de}
-  tar -xzf fetch/training-parallel-commoncrawl.tgz -C prepare/raw.part "${corpora[1]}".{en,de}
-  tar -xzf "fetch/training-parallel-nc-$news.tgz" -C prepare/raw.part "${corpora[2]}".{en,de}
+  local archive corpus language
+  while read -r archive corpus; do
+    case $archive in
+      *.tgz) tar -xzf "fetch/training-parallel-$archive" -C prepare/raw.part "$corpus.$src" "$corpus.$tgt" ;;
+      *.tar)
+        for language in "$src" "$tgt"; do
+          tar -xOf "fetch/training-$archive" --wildcards "*$corpus.$language.gz" |
+            gzip -dc > "prepare/raw.part/$corpus.$language"
+        done ;;
+    esac
+  done < <(list_corpora)
 }
 
 # The text of <seg> elements. Like sacreBLEU, this squeezes white space and keeps entities as they are.
@@ -101,37 +118,39 @@ segments() { # ARCHIVE MEMBER
 
 lines_of() { wc -l < "$1"; }
 extract_tests() {
-  local language side name english german
-  for language in en de; do
-    if [ $language = en ]; then side=src; else side=ref; fi
+  local language side name sources targets
+  for language in "$src" "$tgt"; do
+    if [ "$language" = "$src" ]; then side=src; else side=ref; fi
     tar -xzOf fetch/dev.tgz "dev/newstest2013.$language" > "prepare/tests.part/newstest2013.$language"
-    name=newstest2014-deen-$side.$language.sgm
+    name=newstest2014-${tgt}en-$side.$language.sgm
     segments test-full.tgz "test-full/$name" > "prepare/tests.part/newstest2014.$language"
     segments test-filtered.tgz "test/$name" > "prepare/tests.part/newstest2014-filtered.$language"
   done
   for name in $test_sets; do
-    english=$(lines_of "prepare/tests.part/$name.en") german=$(lines_of "prepare/tests.part/$name.de")
-    if [ "$english" -eq 0 ] || [ "$english" -ne "$german" ]; then
-      fail "$name: expected as many German sentences as English ones, got $german and $english"
+    sources=$(lines_of "prepare/tests.part/$name.$src") targets=$(lines_of "prepare/tests.part/$name.$tgt")
+    if [ "$sources" -eq 0 ] || [ "$sources" -ne "$targets" ]; then
+      fail "$name: expected as many sentences in $tgt as in $src, got $targets and $sources"
     fi
-    say "   $name: $english sentence pairs"
+    say "   $name: $sources sentence pairs"
   done
 }
 
-# Validation data of fairseq is every 100th pair of the corpus, that of tensor2tensor is newstest2013.
+# Validation data of fairseq is every 100th pair of the corpus, or every 1,333rd of the larger one with French. That of
+# tensor2tensor is newstest2013.
 clean_corpora() {
-  local options=() name language
+  local options=() name language corpora
+  mapfile -t corpora < <(list_corpora | sed 's|.* |prepare/raw/|')
   if [ "$overlap" = drop ]; then
     options+=(--exclude)
-    for name in $test_sets; do for language in en de; do options+=("prepare/tests/$name.$language"); done; done
+    for name in $test_sets; do options+=("prepare/tests/$name.$src" "prepare/tests/$name.$tgt"); done
   fi
   if [ "$preparation" = fairseq ]; then
-    options+=(--holdout-every 100)
-    options+=(--holdout-source prepare/clean.part/valid.en --holdout-target prepare/clean.part/valid.de)
+    case $pair in en-fr) options+=(--holdout-every 1333) ;; *) options+=(--holdout-every 100) ;; esac
+    options+=(--holdout-source "prepare/clean.part/valid.$src" --holdout-target "prepare/clean.part/valid.$tgt")
   fi
   expected=$(bytes_of prepare/raw) create_folder prepare/clean output_to prepare/clean.part/report.json "$gyre" data clean \
-    --source "${corpora[@]/%/.en}" --target "${corpora[@]/%/.de}" \
-    --output-source prepare/clean.part/train.en --output-target prepare/clean.part/train.de \
+    --source "${corpora[@]/%/.$src}" --target "${corpora[@]/%/.$tgt}" \
+    --output-source "prepare/clean.part/train.$src" --output-target "prepare/clean.part/train.$tgt" \
     --report prepare/clean.part/dropped.tsv --json "${options[@]}"
 }
 
@@ -142,25 +161,25 @@ tokenize() { # LANGUAGE INPUT OUTPUT OPTION...
 
 prepare_fairseq() {
   local language name text
-  for language in en de; do
+  for language in "$src" "$tgt"; do
     for name in train valid; do
-      tokenize $language prepare/clean/$name.$language prepare/$name.$language \
+      tokenize "$language" "prepare/clean/$name.$language" "prepare/$name.$language" \
         --normalize-punctuation --remove-non-printing
     done
     # Training text has no right single quotes any more, because their normal form is '.
     for name in $test_sets; do
       text=prepare/tests/$name.quotes.$language
       create "$text" output_to "$text.part" sed "s/’/'/g" "prepare/tests/$name.$language"
-      tokenize $language "$text" "prepare/$name.$language"
+      tokenize "$language" "$text" "prepare/$name.$language"
     done
   done
 }
 
 prepare_tensor2tensor() {
   local language name
-  for language in en de; do
-    create prepare/train.$language ln prepare/clean/train.$language prepare/train.$language.part
-    create prepare/valid.$language ln prepare/tests/newstest2013.$language prepare/valid.$language.part
+  for language in "$src" "$tgt"; do
+    create "prepare/train.$language" ln "prepare/clean/train.$language" "prepare/train.$language.part"
+    create "prepare/valid.$language" ln "prepare/tests/newstest2013.$language" "prepare/valid.$language.part"
     for name in $test_sets; do
       create "prepare/$name.$language" ln "prepare/tests/$name.$language" "prepare/$name.$language.part"
     done
@@ -170,15 +189,14 @@ prepare_tensor2tensor() {
 stage_prepare() {
   create_folder prepare/raw extract_corpora
   create_folder prepare/tests extract_tests
-  corpora=("${corpora[@]/#/prepare/raw/}")
   clean_corpora
   "prepare_$preparation"
-  say "   $(lines_of prepare/train.en) training pairs, $(lines_of prepare/valid.en) validation pairs"
+  say "   $(lines_of "prepare/train.$src") training pairs, $(lines_of "prepare/valid.$src") validation pairs"
 }
 # The archives have the raw text.
 clean_up_prepare() {
   rm -rf prepare/raw
-  rm -f prepare/clean/*.en prepare/clean/*.de
+  rm -f prepare/clean/*."$src" prepare/clean/*."$tgt"
 }
 
 # Stage vocab: learns the joint vocabulary of both languages.
@@ -192,7 +210,7 @@ stage_vocab() {
     tensor2tensor)
       options=(--type bpe --size "$vocab_size" --sample-lines "$sample_lines" --character-coverage 1) ;;
   esac
-  create_folder vocab/joint "$gyre" vocab "${options[@]}" --input prepare/train.en prepare/train.de \
+  create_folder vocab/joint "$gyre" vocab "${options[@]}" --input "prepare/train.$src" "prepare/train.$tgt" \
     --output vocab/joint.part/joint.vocab
 }
 
@@ -208,15 +226,15 @@ keep_lines() { # DROPPED_TSV FILE
 # clean-corpus-n.perl counts pieces here, because fairseq's script runs it after apply_bpe.py.
 limit_lengths() { # NAME: train or valid
   local language
-  for language in en de; do
+  for language in "$src" "$tgt"; do
     expected=$(($(bytes_of "prepare/$1.$language") * 6 / 5)) create "store/$1.pieces.$language" "$gyre" encode \
       --vocab $vocabulary --input "prepare/$1.$language" --output "store/$1.pieces.$language.part"
   done
   create_folder "store/$1.lengths" output_to "store/$1.lengths.part/report.json" "$gyre" data clean \
-    --source "store/$1.pieces.en" --target "store/$1.pieces.de" \
-    --output-source "store/$1.lengths.part/en" --output-target "store/$1.lengths.part/de" \
+    --source "store/$1.pieces.$src" --target "store/$1.pieces.$tgt" \
+    --output-source "store/$1.lengths.part/$src" --output-target "store/$1.lengths.part/$tgt" \
     --min-length 1 --max-length 250 --max-ratio 1.5 --max-characters 1000 --report "store/$1.lengths.part/dropped.tsv" --json
-  for language in en de; do
+  for language in "$src" "$tgt"; do
     expected=$(bytes_of "prepare/$1.$language") create "store/$1.$language" output_to "store/$1.$language.part" \
       keep_lines "store/$1.lengths/dropped.tsv" "prepare/$1.$language"
   done
@@ -231,8 +249,9 @@ stage_store() {
   for name in train valid; do
     if [ "$preparation" = fairseq ]; then limit_lengths $name; fi
     text=$(text_of $name)
-    expected=$(($(bytes_of $text.en $text.de) * 2 / 3)) create store/$name.tok "$gyre" data build --vocab $vocabulary \
-      --max-length $max_length --source $text.en --target $text.de --output store/$name.tok.part
+    expected=$(($(bytes_of "$text.$src" "$text.$tgt") * 2 / 3)) create store/$name.tok "$gyre" data build \
+      --vocab $vocabulary --max-length $max_length --source "$text.$src" --target "$text.$tgt" \
+      --output store/$name.tok.part
   done
   check_data
 }
@@ -242,9 +261,10 @@ stage_store() {
 check_data() {
   local tests=() train valid
   train=$(text_of train) valid=$(text_of valid)
-  if [ "$overlap" = drop ]; then tests=(--test-sets prepare/newstest2014.en prepare/newstest2014.de); fi
+  if [ "$overlap" = drop ]; then tests=(--test-sets "prepare/newstest2014.$src" "prepare/newstest2014.$tgt"); fi
   create store/check.txt output_to store/check.txt.part with_findings "$gyre" data check --config "$(recipe)" --no-plan \
-    --train-sets "$train".{en,de} --valid-sets "$valid".{en,de} --vocab $vocabulary "${tests[@]}" "${train_options[@]}"
+    --train-sets "$train.$src" "$train.$tgt" --valid-sets "$valid.$src" "$valid.$tgt" --vocab $vocabulary \
+    "${tests[@]}" "${train_options[@]}"
   sed 's/^/   /' store/check.txt >&2
 }
 with_findings() {
@@ -254,6 +274,6 @@ with_findings() {
 }
 
 clean_up_store() {
-  rm -f store/*.pieces.* store/*.lengths/en store/*.lengths/de
-  rm -f store/train.en store/train.de
+  rm -f store/*.pieces.* store/*.lengths/"$src" store/*.lengths/"$tgt"
+  rm -f "store/train.$src" "store/train.$tgt"
 }

@@ -12,14 +12,15 @@ search_options() {
 stage_translate() {
   local name raw
   for name in $test_sets; do
-    raw=translate/$name.de
-    if [ "$preparation" = fairseq ]; then raw=translate/$name.tokens.de; fi
+    raw=translate/$name.$tgt
+    if [ "$preparation" = fairseq ]; then raw=translate/$name.tokens.$tgt; fi
     # shellcheck disable=SC2046
-    expected=$(bytes_of "prepare/$name.de") create "$raw" "$gyre" translate --model train \
+    expected=$(bytes_of "prepare/$name.$tgt") create "$raw" "$gyre" translate --model train \
       --checkpoint "$(cat average/checkpoint)" --device "$device" $(search_options) \
-      --input "prepare/$name.en" --output "$raw.part"
+      --input "prepare/$name.$src" --output "$raw.part"
     if [ "$preparation" = fairseq ]; then
-      create "translate/$name.de" "$gyre" data detokenize --language de --input "$raw" --output "translate/$name.de.part"
+      create "translate/$name.$tgt" "$gyre" data detokenize --language "$tgt" --input "$raw" \
+        --output "translate/$name.$tgt.part"
     fi
   done
 }
@@ -42,14 +43,16 @@ scores_of() { # NAME SUFFIX: prints the lines of all metrics
 
 # Each line begins with the name of the metric and its protocol, and has its signature.
 stage_score() {
-  local name text
+  local name text protocols=(all)
+  # compound-split is a protocol for German.
+  if [ "$pair" = en-fr ]; then protocols=(sacrebleu multi-bleu --language fr); fi
   for name in $test_sets; do
-    text=(--reference "prepare/tests/$name.de" --input "translate/$name.de")
-    score_by bleu "$name" --protocol all "${text[@]}"
+    text=(--reference "prepare/tests/$name.$tgt" --input "translate/$name.$tgt")
+    score_by bleu "$name" --protocol "${protocols[@]}" "${text[@]}"
     # fairseq-generate compares the tokens of its preparation. Their hyphens are split, so compounds must not be.
     if [ "$preparation" = fairseq ]; then
       score_by bleu-tokens "$name" --protocol multi-bleu --tokenized \
-        --reference "prepare/$name.de" --input "translate/$name.tokens.de"
+        --reference "prepare/$name.$tgt" --input "translate/$name.tokens.$tgt"
     fi
     score_by chrf "$name" --chrf-word-order 2 "${text[@]}"
     score_by ter "$name" "${text[@]}"
@@ -83,15 +86,16 @@ fill_bundle() { # FOLDER
   weights=train/checkpoints/$(cat average/checkpoint)/model.safetensors
   mkdir -p "$1"/{hypotheses,references,scores,data,measured}
   for name in $test_sets; do
-    cp "translate/$name".*de "$1/hypotheses"
-    cp "prepare/tests/$name.de" "$1/references"
+    cp "translate/$name".*"$tgt" "$1/hypotheses"
+    cp "prepare/tests/$name.$tgt" "$1/references"
     scores_of "$name" '' > "$1/scores/$name.txt"
     scores_of "$name" .jsonl > "$1/scores/$name.jsonl"
   done
   list_commands > "$1/commands.txt"
   for name in $all_stages; do options_of "$name"; done > "$1/options.txt"
   "$gyre" --build-info > "$1/versions.txt"
-  sha256sum "$weights" "$vocabulary" store/*.tok $(archive_files) prepare/{train,valid}.{en,de} > "$1/inputs.sha256"
+  sha256sum "$weights" "$vocabulary" store/*.tok $(archive_files) \
+    prepare/{train,valid}."$src" prepare/{train,valid}."$tgt" > "$1/inputs.sha256"
   cp train/config.json train/train.toml "$1"
   copy_report prepare/clean/report.json "$1/data/clean.json"
   gzip -nc prepare/clean/dropped.tsv > "$1/data/dropped.tsv.gz"

@@ -26,7 +26,8 @@ digest_of_input() { sha256sum | cut -d ' ' -f 1; }
 
 options_of() { # STAGE: the options on which its results depend
   case $1 in
-    fetch) echo "news-commentary $news"
+    fetch) if [ "$pair" != en-de ]; then echo "pair $pair"; fi # stamps of older versions have none
+      echo "news-commentary $news"
       echo "digests $(cut -d ' ' -f 1,4 <<< "$archives" | digest_of_input)" ;;
     prepare) echo "preparation $preparation" && echo "test overlap $overlap" ;;
     vocab) echo "size $vocab_size"

@@ -3,6 +3,13 @@
 # Stage train: trains, or continues the run in its folder.
 
 recipe() { echo "$root/tools/recipes/wmt14-$size.toml"; }
+
+# Options in which the papers differ from the recipe: Vaswani et al. (2017), section 6.1, and Shaw et al. (2018), 4.1.
+options_of_papers() {
+  if [ "$size-$pair" = big-en-fr ]; then echo --transformer-dropout 0.1; fi
+  if [ "$size-$position" = big-shaw ]; then echo --shaw-clip 8; fi
+}
+
 uses_ema() { if [ "$average" = ema ]; then echo yes; else echo no; fi; }
 
 # --keep-last, if the recipe keeps too few checkpoints for the average. Five more are kept, because the best checkpoint
@@ -17,7 +24,8 @@ keep_enough() {
 
 stage_train() {
   local launcher=() options=()
-  read -ra options <<< "$(keep_enough)"
+  # shellcheck disable=SC2207
+  options=($(options_of_papers) $(keep_enough))
   if [ "$ranks" -gt 1 ]; then launcher=("$root/tools/scripts/mpirun.sh" -n "$ranks"); fi
   # The validation data of fairseq is as large as 13 test sets. It serves the loss only.
   if [ "$preparation" = fairseq ]; then options+=(--valid-metrics cross-entropy); fi

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "gyre/autograd/inspect/tape_rows.h"
+#include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
 
 namespace gyre {
@@ -122,8 +123,8 @@ class Table {
   std::vector<std::vector<std::string>> lines_;
 };
 
-std::string attributes_of(const TapeRow& row) {
-  std::string text = row.parameter;
+std::string attributes_of(const std::vector<TapeRow>& rows, const TapeRow& row) {
+  std::string text = shown_parameter(rows, row);
   for (const auto& [name, value] : row.attributes) text += (text.empty() ? "" : " ") + name + "=" + value;
   return text;
 }
@@ -158,6 +159,17 @@ std::vector<ModuleTotals> totals_of(const std::vector<TapeRow>& rows, const std:
 
 }  // namespace
 
+std::string shown_name(const std::string& name, std::string_view module) {
+  constexpr std::string_view kInFiles = "encoder.";
+  const bool is_renamed = name.starts_with(kInFiles) && in_module(module, "decoder");
+  return is_renamed ? concat("decoder.", name.substr(kInFiles.size())) : name;
+}
+
+std::string shown_parameter(const std::vector<TapeRow>& rows, const TapeRow& parameter) {
+  const auto first = std::ranges::find(rows, false, &TapeRow::leaf);
+  return shown_name(parameter.parameter, first == rows.end() ? "" : first->module);
+}
+
 Json shape_json(const Shape& shape) {
   Json dims = Json::array();
   for (int i = 0; i < shape.rank(); ++i) dims.push_back(shape[i]);
@@ -177,8 +189,9 @@ void print_tape(const std::vector<TapeRow>& rows, const std::string& module, int
   Table table({"id", "module", "op", "attributes", "inputs", "output", "saved", "FLOPs"},
               {true, false, false, false, false, false, true, true});
   for (const TapeRow& row : rows_of_module(rows, module))
-    table.add({std::to_string(row.id), row.module, row.op, attributes_of(row), inputs_of(row), to_string(row.shape),
-               row.saved_bytes > 0 ? human_bytes(double(row.saved_bytes)) : "", flops_of(row.flops)});
+    table.add({std::to_string(row.id), row.module, row.op, attributes_of(rows, row), inputs_of(row),
+               to_string(row.shape), row.saved_bytes > 0 ? human_bytes(double(row.saved_bytes)) : "",
+               flops_of(row.flops)});
   table.print();
   std::puts("");
   print_modules(totals_of(rows, module), depth);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gyre/autograd/inspect/tape_rows.h"
@@ -46,6 +47,12 @@ Json shape_json(const Shape& shape);
 
 // Returns an object with nodes, modules (one for every prefix of the module paths) and totals.
 Json tape_json(const std::vector<TapeRow>& rows, const std::string& module);
+
+// The name of a parameter, or of any other node, that an op of this module uses, for readers. In files, the weights of
+// all models with one stack are called encoder; the module of a causal one is the decoder.
+std::string shown_name(const std::string& name, std::string_view module);
+// Likewise the name of a parameter of a step, by the module of the step's first op.
+std::string shown_parameter(const std::vector<TapeRow>& rows, const TapeRow& parameter);
 
 // Prints a line per node, then a line per module, up to `depth` path components below `module`.
 void print_tape(const std::vector<TapeRow>& rows, const std::string& module, int depth);

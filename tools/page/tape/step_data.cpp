@@ -10,6 +10,7 @@
 #include "gyre/autograd/inspect/tape_rows.h"
 #include "gyre/autograd/inspect/timeline.h"
 #include "gyre/core/io/json.h"
+#include "tools/inspect/tape/tape_report.h"
 #include "tools/summary.h"
 #include "tools/workload/device.h"
 
@@ -289,7 +290,7 @@ Json node_json(const StepData& step, const TapeRow& row) {
   const RecordedNode& record = step.nodes[size_t(row.id)];
   Json object{{"id", row.id}, {"op", row.op}};
   if (!row.module.empty()) object["module"] = row.module;
-  if (!row.parameter.empty()) object["parameter"] = row.parameter;
+  if (!row.parameter.empty()) object["parameter"] = shown_parameter(step.rows, row);
   if (const auto name = step.names.find(row.id); name != step.names.end()) object["name"] = name->second;
   object["value"] = sample_json(record.value);
   add(object, "gradient", record.gradient);

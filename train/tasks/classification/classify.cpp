@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,14 +11,10 @@
 #include "gyre/core/error.h"
 #include "gyre/core/number_text.h"
 #include "gyre/train/job.h"
-#include "gyre/train/job_context.h"
-#include "gyre/train/log/console.h"
 #include "gyre/train/metrics/labels.h"
 #include "gyre/train/options.h"
 #include "gyre/train/pretrained/trained_model.h"
-#include "gyre/train/task.h"
 #include "gyre/train/tasks/fine_tuning.h"
-#include "gyre/train/tasks/inputs.h"
 
 namespace gyre {
 
@@ -29,34 +24,6 @@ LabeledIds read_labeled_rows(const Path& file, const ClassifyOptions& options, c
   spdlog::info("{}; {} truncated to {} tokens", text.describe(), counted(rows.truncated(), "row"),
                options.data.max_length);
   return rows;
-}
-
-ClassifyData::ClassifyData(const ClassifyOptions& options, const EncoderOnlyConfig& encoder,
-                           const Vocabulary& vocabulary, LossFunction<LabeledInput> loss, int micro_batches)
-    : name_(options.data.train_sets.at(0).string()),
-      rows_(read_labeled_rows(options.data.train_sets.at(0), options, vocabulary)),
-      encoder_(encoder),
-      batches_({name_, rows_.size(), 1, [this](size_t row, int) { return uint64_t(rows_.length(row)); }}, options.batch,
-               options.seed, micro_batches),
-      loss_(std::move(loss)) {}
-
-std::string ClassifyData::describe() const {
-  uint64_t ids = 0;
-  for (size_t row = 0; row < rows_.size(); ++row) ids += uint64_t(rows_.length(row));
-  return concat(counted(rows_.size(), "row"), ", ", counted(ids, "token"));
-}
-
-RankBatch ClassifyData::batch(size_t i, MicroBatchRange own) const {
-  const std::span<const uint32_t> indices = batches_.plan().batch(i);
-  RankBatch batch;
-  batch.sentences = batch.predictions = indices.size();
-  for (const uint32_t row : indices) batch.target_tokens += uint64_t(rows_.length(row));
-  const std::vector<std::vector<uint32_t>> micro_batches = batches_.micro_batches(indices);
-  for (int s = own.begin; s < own.end; ++s) {
-    const std::vector<uint32_t>& rows = micro_batches[size_t(s)];
-    batch.micro_batches.push_back(make_micro_batch(loss_, labeled_input(rows_.batch(rows), encoder_), rows.size()));
-  }
-  return batch;
 }
 
 namespace {
@@ -96,47 +63,6 @@ double score(std::string_view metric, const Predictions& predictions, const Labe
 
 namespace {
 
-// Validation of a classifier on labeled rows: the loss and the metrics in options.valid_metrics
-// (train/tasks/classification/classify.h).
-class ClassifyValidation final : public Validation {
- public:
-  ClassifyValidation(LabeledIds rows, const SequenceClassifier& model, const JobContext& context,
-                     const ValidationOptions& options);
-
-  ValidationBasis basis() const override { return {{"valid-sets", hexadecimal(rows_.checksum())}}; }
-  ValidationResult run() override;
-
- private:
-  LabeledIds rows_;
-  const SequenceClassifier& model_;
-  Kernels& kernels_;
-  Communicator& ranks_;
-  size_t mini_batch_;
-  Precision precision_;
-  std::vector<std::string> metrics_;
-};
-
-ClassifyValidation::ClassifyValidation(LabeledIds rows, const SequenceClassifier& model, const JobContext& context,
-                                       const ValidationOptions& options)
-    : rows_(std::move(rows)),
-      model_(model),
-      kernels_(context.kernels),
-      ranks_(context.ranks),
-      mini_batch_(options.mini_batch),
-      precision_(context.precision),
-      metrics_(options.metrics) {}
-
-ValidationResult ClassifyValidation::run() {
-  const Stopwatch watch;
-  const Predictions predictions = predict(model_, rows_, mini_batch_, precision_, kernels_, ranks_);
-  const std::string loss = loss_name(model_.config());
-  ValidationResult result;
-  for (const std::string& metric : metrics_) result.metrics[metric] = score(metric, predictions, rows_);
-  result.loss = result.metrics[loss] = score(loss, predictions, rows_);
-  result.seconds = watch.seconds();
-  return result;
-}
-
 TaskParts make_parts(const ClassifyOptions& options, InitialEncoder& initial, const JobContext& context) {
   TaskParts parts;
   const bool regression = options.format.is_regression();
@@ -145,11 +71,14 @@ TaskParts make_parts(const ClassifyOptions& options, InitialEncoder& initial, co
                        regression ? "mean-squared-error" : "cross-entropy", context);
   const Vocabulary& vocabulary = *parts.vocabulary.vocabulary;
   const auto loss = [&network](Tape& tape, const LabeledInput& input) { return network.loss(tape, input); };
-  parts.data = std::make_unique<ClassifyData>(options, initial.config, vocabulary, loss, context.micro_batches);
+  parts.data = std::make_unique<LabeledData>(
+      LabeledItems{.rows = read_labeled_rows(options.data.train_sets.at(0), options, vocabulary)}, options,
+      initial.config, loss, context.micro_batches);
   parts.task = TrainedTask{options.format, options.validation.metrics, options.data.max_length}.to_json();
   parts.make_validation = [&options, context, &vocabulary, &network] {
-    return std::make_unique<ClassifyValidation>(read_labeled_rows(options.data.valid_sets.at(0), options, vocabulary),
-                                                network, context, options.validation);
+    return std::make_unique<LabeledValidation>(read_labeled_rows(options.data.valid_sets.at(0), options, vocabulary),
+                                               network, context, options.validation, loss_name(network.config()),
+                                               score);
   };
   return parts;
 }

@@ -24,7 +24,6 @@
 #include "gyre/models/encoder_only.h"
 #include "gyre/models/modules/linear_attention.h"
 #include "gyre/train/job.h"
-#include "gyre/train/job_context.h"
 #include "gyre/train/log/console.h"
 #include "gyre/train/parallel/tree_reduction.h"
 #include "gyre/train/piped_text.h"
@@ -124,8 +123,16 @@ void LanguageSamples::add_masked(const MaskedInput& input) {
   if (!excerpt.rows.empty()) excerpts_.push_back(std::move(excerpt));
 }
 
-// At most half of the first segment is the prompt.
+// The prompt is what comes before the first answer of a sample, or at most half of the first segment.
 void LanguageSamples::add_prompt(const MaskedInput& input) {
+  if (input.masked_rows.defined()) {
+    const auto rows = input.masked_rows.span<int32_t>(), targets = input.targets.span<int32_t>();
+    size_t length = 0;
+    while (length < rows.size() && rows[length] == rows[0] + int32_t(length)) ++length;
+    excerpts_.push_back({.ids = first_of(input.ids.span<int32_t>(), size_t(rows[0]) + 1),
+                         .continuation = first_of(targets.first(length), kContinuedTokens)});
+    return;
+  }
   const auto length = size_t(input.segments.length(0));
   const size_t prompt = std::min(kPromptTokens, length / 2);
   if (prompt == 0) return;
@@ -255,7 +262,7 @@ LanguageValidation::LanguageValidation(std::vector<LanguageValidationSet> sets, 
 
 // Chooses evenly spaced samples.
 void LanguageValidation::add_chunks(const LanguageValidationSet& set, const LanguageOptions& options) {
-  const DocumentSamples& samples = *set.samples;
+  const StoreSamples& samples = *set.samples;
   spdlog::info("{}: {} of {} to validate on", samples.store().name(), counted(samples.size(), "sample"),
                counted(samples.documents(), "document"));
   const uint64_t most = options.validation_samples;
@@ -375,8 +382,7 @@ TaskParts make_parts(const LanguageOptions& given, EncoderOnlyConfig config, con
   TaskParts parts;
   parts.vocabulary = load_training_vocabulary(given, given.tokenizer);
   const Vocabulary& vocabulary = *parts.vocabulary.vocabulary;
-  const auto resolved = std::make_shared<LanguageOptions>(given);
-  resolved->line_ends = line_ends_of_run(given, vocabulary);
+  const auto resolved = std::make_shared<LanguageOptions>(options_of_run(given, objective.task, vocabulary));
   const LanguageOptions& options = *resolved;
   for (const LanguageStage& stage : options.stages) share_piped_text(stage.train_sets, context.ranks);
   config.vocab_size = vocabulary.size();
@@ -400,7 +406,8 @@ TaskParts make_parts(const LanguageOptions& given, EncoderOnlyConfig config, con
   parts.data = make_training_data(options, all_corpora, make_data);
   parts.stages = run_stages(options);
   parts.options = stage_run_options(options, all_corpora);
-  if (options.line_ends) parts.options[std::string(kLineEndsOption)] = enum_name(*options.line_ends);
+  if (options.line_ends) parts.options.of_data[std::string(kLineEndsOption)] = enum_name(*options.line_ends);
+  parts.chat_template = options.chat_template_text;
   parts.model = std::move(model);
   return parts;
 }
@@ -427,8 +434,10 @@ std::optional<ReplayResult> train_masked_language(const Resolved<MaskedOptions>&
 std::optional<ReplayResult> train_causal_language(const Resolved<LanguageOptions>& options,
                                                   const EncoderOnlyConfig& config, Communicator& ranks) {
   require(config.causal, "[lm] expected a causal model, got a bidirectional one");
-  const LanguageObjective objective{SampleOptions::Task::next,
-                                    [](const Vocabulary&, uint64_t) { return next_token_inputs(); }};
+  const LanguageObjective next{SampleOptions::Task::next,
+                               [](const Vocabulary&, uint64_t) { return next_token_inputs(); }},
+      answers{SampleOptions::Task::answers, [](const Vocabulary&, uint64_t) { return answer_inputs(); }};
+  const LanguageObjective& objective = options->has_answers() ? answers : next;
   return train(*options, config, objective, ranks);
 }
 

@@ -15,13 +15,16 @@
 #include "gyre/core/io/safetensors.h"
 #include "gyre/core/number_text.h"
 #include "gyre/core/random.h"
+#include "gyre/data/batch/answer_batch.h"
 #include "gyre/data/batch/document_batch.h"
+#include "gyre/data/chat/answer_store.h"
 #include "gyre/data/store/document_store.h"
+#include "gyre/data/tokenizer/hugging_face_vocabulary.h"
+#include "gyre/data/tokenizer/tokenizer_config.h"
 #include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/checkpoint/run_directory.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "gyre/train/resume.h"
-#include "gyre/train/tasks/inputs.h"
 #include "gyre/train/tasks/language/language_stages.h"
 
 namespace gyre {
@@ -38,8 +41,55 @@ bool continues_run(const LanguageOptions& options) {
   return !options.replay.checkpoint.empty() || continues(options.start);
 }
 
+// The run that the options resume or replay.
+Path resumed_run(const LanguageOptions& options) {
+  return options.replay.checkpoint.empty() ? options.start.directory : find_run(options.replay.checkpoint);
+}
+
+// The text of --chat-template, or else of the run that continues, of the pretrained model or of the vocabulary. Empty
+// if there is none. A run that continues does not need the file anymore.
+std::string text_of_chat_template(const LanguageOptions& options, const Vocabulary& vocabulary) {
+  const std::string& given = options.chat_template;
+  const Path own = resumed_run(options) / kChatTemplateFile;
+  const bool has_own = continues_run(options) && std::filesystem::exists(own);
+  if (std::string text = ChatTemplate::built_in(given); !text.empty()) return text;
+  if (!given.empty() && (!has_own || std::filesystem::exists(given))) {
+    if (!std::filesystem::exists(given))
+      throw UsageError("--chat-template: expected ", joined(built_in_chat_templates()), " or a file, got ", given);
+    return read_file(given);
+  }
+  if (has_own) return read_file(own);
+  const Path& pretrained = options.pretrained_model;
+  const bool starts = !pretrained.empty() && std::filesystem::exists(pretrained);
+  return find_chat_template(starts ? find_run(find_model_file(pretrained)) : Path(), vocabulary);
+}
+
+SharedDocuments open_answers(const LanguageOptions& options, const std::vector<Path>& files,
+                             const Vocabulary& vocabulary) {
+  std::optional<ChatTemplate> chat;
+  if (options.format == SampleFormat::chat) {
+    if (options.chat_template_text.empty())
+      throw UsageError(
+          "[--format] chat expects a chat template, and neither the vocabulary nor --pretrained-model has one: "
+          "choose one with --chat-template (",
+          joined(built_in_chat_templates()), ", or a file)");
+    chat.emplace(options.chat_template.empty() ? std::string(kChatTemplate) : options.chat_template,
+                 options.chat_template_text, vocabulary);
+  }
+  AnswerStore answers = read_answers(vocabulary, files, chat ? &*chat : nullptr, options.data.on_bad_line);
+  for (const LineReport& file : answers.samples.report->files) spdlog::info("{}", file.describe());
+  if (answers.shared > 0) {
+    spdlog::warn(
+        "{}: in {}, a token has the end of the prompt and the beginning of the answer, such as a space between them, "
+        "which a prompt for the model does not have: let the answer begin with it",
+        answers.samples.store.name(), counted(answers.shared, "sample"));
+  }
+  return std::make_shared<Documents>(std::move(answers.samples));
+}
+
 SharedDocuments open_documents(const LanguageOptions& options, const std::vector<Path>& files,
                                const Vocabulary& vocabulary) {
+  if (options.has_answers()) return open_answers(options, files, vocabulary);
   DocumentOptions read{.end = parse_document_end(options.documents),
                        .line_ends = options.line_ends,
                        .text_field = options.text_field,
@@ -97,7 +147,21 @@ std::optional<LineEnds> line_ends_of_stores(const LanguageOptions& options) {
   return first;
 }
 
+SharedSamples with_answers(const SharedDocuments& documents, const SampleOptions& options, Part part) {
+  struct Owner {
+    SharedDocuments documents;
+    AnswerSamples samples;
+  };
+  auto owner = std::make_shared<Owner>(Owner{documents, AnswerSamples(documents->store, options, part)});
+  const AnswerSamples& samples = owner->samples;
+  if (samples.cut() + samples.left_out() > 0)
+    spdlog::warn("{}: {} cut at {} tokens; {} left out, whose answers would begin after that", samples.name(),
+                 counted(samples.cut(), "sample"), options.max_length, samples.left_out());
+  return {owner, &samples};
+}
+
 SharedSamples cut(const SharedDocuments& documents, const SampleOptions& options, Part part) {
+  if (options.task == SampleOptions::Task::answers) return with_answers(documents, options, part);
   struct Owner {
     SharedDocuments documents;
     DocumentSamples samples;
@@ -148,8 +212,8 @@ LanguageValidationSet make_set(const SharedDocuments& documents, const LanguageO
 std::optional<LineEnds> line_ends_of_run(const LanguageOptions& options, const Vocabulary& vocabulary) {
   if (options.line_ends || options.documents == "whole") return options.line_ends;
   if (const auto run = options_of_run(options)) {
-    if (const auto recorded = run->find(std::string(kLineEndsOption)); recorded != run->end())
-      return parse_enum<LineEnds>("--line-ends", recorded->second);
+    if (const std::string* recorded = run->find(std::string(kLineEndsOption)))
+      return parse_enum<LineEnds>("--line-ends", *recorded);
     if (keeps_line_ends(vocabulary) && !line_ends_of_stores(options)) {
       spdlog::info(
           "nothing stands between the lines of a document, as when an earlier version began the run; a new run "
@@ -158,6 +222,13 @@ std::optional<LineEnds> line_ends_of_run(const LanguageOptions& options, const V
     return LineEnds::none;
   }
   return line_ends_of_stores(options).value_or(default_line_ends(vocabulary));
+}
+
+LanguageOptions options_of_run(const LanguageOptions& options, SampleOptions::Task task, const Vocabulary& vocabulary) {
+  LanguageOptions resolved = options;
+  if (!options.has_answers()) resolved.line_ends = line_ends_of_run(options, vocabulary);
+  if (task != SampleOptions::Task::masked) resolved.chat_template_text = text_of_chat_template(options, vocabulary);
+  return resolved;
 }
 
 Corpora open_corpora(const LanguageOptions& options, const Vocabulary& vocabulary) {
@@ -203,6 +274,13 @@ MakeInput next_token_inputs() {
   return [](const SampleSource& samples, std::span<const uint32_t> indices, uint64_t) -> MaskedInput {
     const NextTokenBatch batch = make_next_token_batch(samples, indices);
     return {to_tensor(batch.inputs), batch.segments, {}, to_tensor(batch.targets)};
+  };
+}
+
+MakeInput answer_inputs() {
+  return [](const SampleSource& samples, std::span<const uint32_t> indices, uint64_t) -> MaskedInput {
+    const MaskedBatch batch = make_answer_batch(samples, indices);
+    return {to_tensor(batch.ids), batch.segments, to_tensor(batch.rows), to_tensor(batch.targets)};
   };
 }
 
@@ -274,8 +352,7 @@ void append(Batches& batches, const MaskedInput& input, size_t samples) {
 // micro-batch, because the number of micro-batches does not change the global batch.
 Batches collect(const LanguageOptions& given, SampleOptions::Task task, const Vocabulary& vocabulary,
                 const MakeInput& make_input, uint64_t updates) {
-  LanguageOptions options = given;
-  options.line_ends = line_ends_of_run(given, vocabulary);
+  const LanguageOptions options = options_of_run(given, task, vocabulary);
   Batches batches;
   const auto make_and_keep = [&](const SampleSource& all, std::span<const uint32_t> indices, uint64_t epoch) {
     MaskedInput input = make_input(all, indices, epoch);
@@ -312,7 +389,9 @@ std::string write_masked_batches(const Resolved<MaskedOptions>& options, uint64_
 
 std::string write_causal_batches(const Resolved<LanguageOptions>& options, uint64_t updates, const Path& file) {
   const auto vocabulary = load_vocabulary(options->data.vocabulary, options->tokenizer);
-  return write_listing(collect(*options, SampleOptions::Task::next, *vocabulary, next_token_inputs(), updates), file);
+  const auto [task, make_input] = options->has_answers() ? std::pair(SampleOptions::Task::answers, answer_inputs())
+                                                         : std::pair(SampleOptions::Task::next, next_token_inputs());
+  return write_listing(collect(*options, task, *vocabulary, make_input, updates), file);
 }
 
 }  // namespace gyre

@@ -15,13 +15,13 @@
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/train/task.h"
-#include "gyre/train/tasks/epoch_batches.h"
+#include "gyre/train/tasks/inputs.h"
 #include "gyre/train/tasks/language/language_options.h"
 
 namespace gyre {
 
 // The name of the option in a run (train/resume.h). Runs without it put nothing between the lines of a document.
-inline constexpr std::string_view kLineEndsOption = "=line-ends";
+inline constexpr std::string_view kLineEndsOption = "line-ends";
 
 using SharedDocuments = std::shared_ptr<const Documents>;
 // The training data of a run or a stage: all files of train_sets as one corpus or, with train_weights, one for each.
@@ -29,8 +29,11 @@ using Corpora = std::vector<SharedDocuments>;
 
 // The line ends of documents in the run that the options start or resume; empty if --documents is whole.
 std::optional<LineEnds> line_ends_of_run(const LanguageOptions& options, const Vocabulary& vocabulary);
+// The options with what the run that they start or resume has found out: the line ends of its documents and,
+// for a causal model, the text of the chat template.
+LanguageOptions options_of_run(const LanguageOptions& options, SampleOptions::Task task, const Vocabulary& vocabulary);
 
-// Opens train_sets: token stores, or text, of which it logs how many lines were skipped.
+// Opens train_sets of options_of_run(): token stores, or text, of which it logs how many lines were skipped.
 Corpora open_corpora(const LanguageOptions& options, const Vocabulary& vocabulary);
 // Checksum of the content, in this order. That of one corpus is that of its store.
 uint64_t checksum_of(const Corpora& corpora);
@@ -51,7 +54,9 @@ std::vector<LanguageValidationSet> open_validation_sets(const LanguageOptions& o
 using MakeInput =
     std::function<MaskedInput(const SampleSource& samples, std::span<const uint32_t> indices, uint64_t epoch)>;
 MakeInput masked_inputs(Masking masking);
+// The inputs of a causal model: it predicts the next token of every row or, with answers, those of the answers.
 MakeInput next_token_inputs();
+MakeInput answer_inputs();
 
 class LanguageData final : public TrainingData {
  public:
@@ -80,7 +85,7 @@ class LanguageData final : public TrainingData {
 //   ids      (T)      the samples, one after another: after masking, or without their last token for a causal model
 //   offsets  (S + 1)  sample i consists of the rows from offsets[i] to offsets[i + 1] - 1; with documents that attend
 //                     apart, a sample counts once for each of its documents
-//   rows     (P)      the rows to predict, ascending; absent for a causal model, which predicts in every row
+//   rows     (P)      the rows to predict, ascending; absent for a causal model that predicts in every row
 //   targets  (P)      the id to predict in each of these rows
 // The loss of the update is the mean over its P predictions, for any number of ranks and micro-batches. All batches are
 // in memory until the file is written. Throws an Error that names the file.

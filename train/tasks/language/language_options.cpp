@@ -16,6 +16,68 @@
 
 namespace gyre {
 
+// Runs compare the data, the weights and the end of a stage besides (stage_run_options()), and its learning rates as
+// those of its schedule.
+void LanguageStage::declare(OptionList& list) {
+  using Words = OptionValue::Words;
+  list.add(OnResume::same_bits, "--updates",
+           {1, 1,
+            [this](const Words& words) {
+              const Period period = Period::parse(words.back());
+              if (period.unit != Period::Unit::updates)
+                throw UsageError("expected a number of updates, got ", words.back());
+              updates = period.amount;
+            },
+            [this] { return toml_value(updates); }},
+           "UPDATES", "number of updates: 12500, 200K", {.required = true});
+  list.add(OnResume::other_data, "--max-length,--tokens-per-sample", &max_length, "TOKENS", "tokens per sample");
+  list.add(OnResume::other_data, "--mini-batch-words,--max-tokens", &batch_size, "TOKENS",
+           "size of the global batch, in the unit of --batch-unit, the run's unless the stage gives one");
+  list.add(OnResume::other_data, "--batch-unit", one_of(&batch_unit, "", LanguageOptions::batch_units()),
+           "unit of --mini-batch-words: tokens or sentences (samples)");
+  list.add_shorthand("--mini-batch,--batch-size",
+                     {1, 1,
+                      [this](const Words& words) {
+                        parse_value(words.back(), batch_size);
+                        batch_unit = BatchUnit::sentences;
+                      }},
+                     "SAMPLES", "samples per global batch", {.shorthand_of = "mini-batch-words"});
+  list.add(OnResume::other_bits, "--learn-rate,--lr", &learning_rate, "RATE",
+           "peak learning rate; the schedule of the run goes on with it unless the stage has one of its own");
+  list.add(OnResume::other_bits, "--lr-schedule,--lr-scheduler",
+           {1, 1, [this](const Words& words) { schedule = chosen_word(words.back(), schedule_names()); },
+            [this] { return toml_value(schedule); }},
+           "WORD", "a learning rate schedule for this stage alone");
+  list.add(OnResume::other_bits, "--lr-warmup,--warmup-updates",
+           {1, 1,
+            [this](const Words& words) {
+              uint64_t given = 0;
+              std::tie(given, warmup_percent) = parse_updates_or_share(words.back());
+              warmup = given;
+            },
+            [this] { return warmup ? updates_or_share_toml(*warmup, warmup_percent) : std::string(); }},
+           "UPDATES",
+           "warm-up from the beginning of this stage, which starts the schedule anew; 10%: share of its updates");
+  list.add(OnResume::other_bits, "--lr-cooldown",
+           {1, 1, [this](const Words& words) { std::tie(cooldown, cooldown_percent) = parse_cooldown(words.back()); },
+            [this] { return cooldown_percent ? cooldown_toml(cooldown, *cooldown_percent) : std::string(); }},
+           "UPDATES", "updates of the decay at the end of lr-schedule wsd; 20%: share of the stage's updates");
+  list.add(OnResume::other_bits, "--lr-cooldown-form", one_of(&cooldown_form, ""), "shape of this decay");
+  list.add(OnResume::other_bits, "--lr-power,--power", &power, "NUMBER", "exponent of lr-schedule polynomial");
+  list.add(OnResume::same_bits, "--train-sets,-t",
+           {1, OptionValue::kAnyNumber, [this](const Words& words) { train_sets.assign(words.begin(), words.end()); },
+            [this] { return train_sets.empty() ? std::string() : toml_value(train_sets); }},
+           "FILE...", "training data, in the form of the run's --train-sets");
+  list.add(OnResume::same_bits, "--train-weights",
+           {1, OptionValue::kAnyNumber,
+            [this](const Words& words) {
+              train_weights.emplace();
+              for (const std::string& word : words) parse_value(word, train_weights->emplace_back());
+            },
+            [this] { return train_weights ? toml_value(*train_weights) : std::string(); }},
+           "WEIGHT...", "shares of the samples from each of the training files");
+}
+
 SampleOptions LanguageOptions::samples(SampleOptions::Task task) const {
   return {.task = task,
           .fill = fill,
@@ -219,8 +281,32 @@ void LanguageOptions::declare_run(OptionList& list, std::vector<std::string> val
                                             }});
 }
 
+// A sample with answers is read as it stands.
+void LanguageOptions::declare_format(OptionList& list) {
+  list.group("Data");
+  list.add(
+      OnResume::other_data, "--format", &format,
+      "what a line of --train-sets and --valid-sets is: text of documents; completion: "
+      R"({"prompt": "..", "completion": ".."}; chat: {"messages": [{"role": "user", "content": ".."}, ..]}. )"
+      "Of the last two, only completions and the answers of the assistant are predicted, and samples do not attend "
+      "to each other");
+  list.add(OnResume::same_bits, "--chat-template", &chat_template, "NAME|FILE",
+           concat("how a conversation becomes a text: ", joined(built_in_chat_templates()),
+                  ", or a file in Jinja; default: the template of --pretrained-model or of the vocabulary"),
+           {.unused = [this] { return format == SampleFormat::chat ? "" : "--format is not chat"; },
+            .completions = built_in_chat_templates()});
+  for (const char* name : {"documents", "line-ends", "text-field", "fill", "across-documents", "documents-attend"}) {
+    Option& option = list.at(name);
+    option.unused = [this, before = option.unused]() -> std::string {
+      if (has_answers()) return concat("--format is ", enum_name(format), ", whose samples are read as they stand");
+      return before ? before() : "";
+    };
+  }
+}
+
 void LanguageOptions::declare(OptionList& list) {
   declare_data(list);
+  declare_format(list);
   declare_run(list, language_metrics(true));
 }
 
@@ -243,7 +329,11 @@ void LanguageOptions::validate() const {
   for (const LanguageStage& stage : stages)
     expect(validation_share == 0 || stage.train_sets.empty(), "--valid-share",
            "0, and --valid-sets, if a stage has train-sets of its own", validation_share);
-  for (const std::string& metric : validation.metrics) expect_one_of(language_metrics(true), "--valid-metrics", metric);
+  for (const std::string& metric : validation.metrics) {
+    expect_one_of(language_metrics(true), "--valid-metrics", metric);
+    expect(metric != "bits-per-byte" || !has_answers(), "--valid-metrics", "bits-per-byte only with --format text",
+           metric);
+  }
 }
 
 OptimizerOptions causal_optimizer() {

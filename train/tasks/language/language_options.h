@@ -8,6 +8,7 @@
 
 #include "gyre/data/batch/document_batch.h"
 #include "gyre/data/batch/masking.h"
+#include "gyre/data/chat/answer_store.h"
 #include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "gyre/train/options.h"
 
@@ -35,6 +36,7 @@ struct LanguageStage {
   std::optional<double> power{};
 
   bool restarts_schedule() const { return schedule || warmup || warmup_percent > 0; }
+  void declare(OptionList& list);
 };
 
 // Attention between the documents of a sample.
@@ -61,6 +63,9 @@ struct LanguageOptions : TrainOptions {
   // the vocabulary (line_ends_of_run()).
   std::optional<LineEnds> line_ends;
   std::string text_field = "text";  // field of JSON lines
+  SampleFormat format = SampleFormat::text;
+  std::string chat_template;       // name of a built-in chat template, or a file; empty: that of the model
+  std::string chat_template_text;  // content of the chat template, from text_of_chat_template(); no option
   SampleOptions::Fill fill = SampleOptions::Fill::full;
   bool across_documents = false;  // samples continue into the next document
   DocumentsAttend documents_attend = DocumentsAttend::across;
@@ -76,6 +81,7 @@ struct LanguageOptions : TrainOptions {
   void set_stages(std::vector<LanguageStage> all);
   bool has_validation_data() const override { return validation_share > 0 || !data.valid_sets.empty(); }
   SampleOptions samples(SampleOptions::Task task) const;
+  bool has_answers() const { return format != SampleFormat::text; }  // whether only answers are predicted
   static std::vector<BatchUnit> batch_units() { return {BatchUnit::total_tokens, BatchUnit::sentences}; }
   void declare(OptionList& list) override;
   std::unique_ptr<TrainOptions> with_defaults() const override;  // those of causal models
@@ -83,6 +89,7 @@ struct LanguageOptions : TrainOptions {
 
  protected:
   void declare_data(OptionList& list);
+  void declare_format(OptionList& list);
   void declare_run(OptionList& list, std::vector<std::string> valid_metrics);
 };
 

@@ -11,8 +11,8 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/number_text.h"
+#include "gyre/core/option_list.h"
 #include "gyre/core/option_values.h"
-#include "gyre/train/optim/schedule.h"
 #include "gyre/train/options.h"
 #include "gyre/train/task.h"
 #include "gyre/train/tasks/inputs.h"
@@ -78,14 +78,26 @@ void StagedData::start_epoch(uint64_t epoch, uint64_t first_update) {
   if (first_update < end) batches_ = std::min<size_t>(batches_, end - first_update);
 }
 
+// "--max-length 512, --mini-batch-words 64, ..": the options of the samples and batches of a stage.
+std::string samples_text(const RunStage& range) {
+  LanguageStage stage{.max_length = range.max_length, .batch_size = range.batch.size, .batch_unit = range.batch.unit};
+  OptionList list;
+  stage.declare(list);
+  std::string text;
+  for (const auto& [option, on_resume, group] : list.entries())
+    if (on_resume == OnResume::other_data)
+      text += concat(text.empty() ? "--" : ", --", option.name(), " ", option.value.text());
+  return text;
+}
+
+// "learn-rate 0.1, lr-schedule linear, .., counted from update 0": all that the learning rates of a stage depend on.
 std::string rates_text(const RateStage& stage) {
-  const ScheduleOptions& s = stage.schedule;
-  std::string text = concat(s.kind, " with a peak of ", s.learning_rate);
-  if (stage.origin > 0 || stage.begin == 0) text += concat(", warm-up of ", s.warmup, " updates");
-  if (s.needs_total_updates()) text += concat(", ", s.total_updates, " updates in all");
-  if (const std::string cooldown = cooldown_text(s); !cooldown.empty()) text += ", cooldown of " + cooldown;
-  if (find_schedule(s.kind).has_power) text += concat(", power ", s.power);
-  return text + concat(", counted from update ", stage.origin);
+  const OptionList list = OptionList::of(stage.schedule);
+  std::string text;
+  for (const auto& [option, on_resume, group] : list.entries())
+    if (on_resume == OnResume::other_bits && option.is_read())
+      text += concat(option.name(), " ", option.value.text(), ", ");
+  return text + concat("counted from update ", stage.origin);
 }
 
 }  // namespace
@@ -159,13 +171,12 @@ RunOptions stage_run_options(const LanguageOptions& run, const std::vector<Corpo
   for (size_t i = 0; i < stages.size(); ++i) {
     const RunStage& stage = stages[i];
     const std::string name = stage_option_name(stage.begin);
-    options["=" + name] = concat("--max-length ", stage.max_length, ", --mini-batch-words ", stage.batch.size,
-                                 ", --batch-unit ", enum_name(stage.batch.unit));
-    options["=" + stage_end_option_name(stage.begin)] = std::to_string(stage.end());
-    options["=" + name + ", training data"] = hexadecimal(checksum_of(corpora[i]));
+    options.of_data[name] = samples_text(stage);
+    options.of_data[stage_end_option_name(stage.begin)] = std::to_string(stage.end());
+    options.of_data[name + ", training data"] = hexadecimal(checksum_of(corpora[i]));
     if (const LanguageOptions of_stage = options_of_stage(run, run.stages[i]); !of_stage.train_weights.empty())
-      options["=" + name + ", weights"] = option_text(of_stage.train_weights);
-    options[name + ", learning rate"] = rates_text(run.optimizer.rate_stages[i]);
+      options.of_data[name + ", weights"] = option_text(of_stage.train_weights);
+    options.of_bits[stage_rates_option_name(stage.begin)] = rates_text(run.optimizer.rate_stages[i]);
   }
   return options;
 }

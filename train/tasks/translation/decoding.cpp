@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "gyre/models/decode/given_tokens.h"
 #include "gyre/train/tasks/inputs.h"
 
 namespace gyre {
@@ -22,14 +23,11 @@ std::vector<float> log_probabilities(const EncoderDecoder& model, Kernels& kerne
   std::vector<float> result;
   for (int64_t begin = 0; begin < tokens; begin += part) {
     const int64_t count = std::min(part, tokens - begin);
-    const Tensor log_probs = buffer.slice(0, count), chosen = Tensor::empty({count, 1}, DType::f32, kernels.device());
+    const Tensor log_probs = buffer.slice(0, count);
     model.log_probabilities(log_probs, tape.constant(states.slice(begin, begin + count)));
-    std::vector<int32_t> places;  // places of the outputs in the flat log_probs
-    for (int64_t i = 0; i < count; ++i)
-      places.push_back(int32_t(i * vocab) + pairs.target_outputs.data<int32_t>()[begin + i]);
-    kernels.embedding(chosen, log_probs.reshape({count * vocab, 1}), to_tensor(places), 1);
-    const Tensor on_cpu = chosen.to_cpu();
-    result.insert(result.end(), on_cpu.span<float>().begin(), on_cpu.span<float>().end());
+    const auto outputs = pairs.target_outputs.span<int32_t>().subspan(size_t(begin), size_t(count));
+    const std::vector<float> chosen = log_probs_of(kernels, log_probs, outputs);
+    result.insert(result.end(), chosen.begin(), chosen.end());
   }
   return result;
 }

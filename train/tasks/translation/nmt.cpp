@@ -18,13 +18,11 @@
 #include "gyre/data/text/line_stream.h"
 #include "gyre/data/text/parallel_text.h"
 #include "gyre/models/encoder_decoder.h"
-#include "gyre/train/job.h"
 #include "gyre/train/log/console.h"
 #include "gyre/train/metrics/bleu.h"
 #include "gyre/train/metrics/chrf.h"
 #include "gyre/train/parallel/tree_reduction.h"
 #include "gyre/train/tasks/initial_weights.h"
-#include "gyre/train/tasks/inputs.h"
 #include "gyre/train/tasks/translation/decoding.h"
 
 namespace gyre {

@@ -15,12 +15,12 @@
 #include "gyre/models/config/config.h"
 #include "gyre/models/decode/beam_search.h"
 #include "gyre/models/encoder_decoder.h"
-#include "gyre/train/job_context.h"
+#include "gyre/train/job.h"
 #include "gyre/train/metrics/text.h"
 #include "gyre/train/parallel/communicator.h"
 #include "gyre/train/step.h"
 #include "gyre/train/task.h"
-#include "gyre/train/tasks/epoch_batches.h"
+#include "gyre/train/tasks/inputs.h"
 #include "gyre/train/tasks/translation/nmt_options.h"
 
 namespace gyre {

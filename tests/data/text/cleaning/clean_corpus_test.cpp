@@ -107,8 +107,7 @@ TEST_CASE("cleaning: limits of lengths are inclusive and the ratio holds in both
   CHECK(kept("a b c\na b\n", "x y z\nx y z\n", options) == "a b c=x y z;");
 }
 
-TEST_CASE("cleaning: test sets are found up to case and white space, on either side") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "cleaning: test sets are found up to case and white space, on either side") {
   CleaningOptions options;
   options.excluded = {write_text(directory, "test", "Große  Stadt\n\n")};
   CHECK(kept("GROSSE STADT \nbig\nx\n", "a\n\tgrosse\tstadt\nb\n", options) == "x=b;");
@@ -116,8 +115,7 @@ TEST_CASE("cleaning: test sets are found up to case and white space, on either s
   CHECK(contains(error_of([&] { kept("a\n", "b\n", options); }), "test: is a JSON array"));
 }
 
-TEST_CASE("cleaning: removed pipes do not hide the lines of test sets") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "cleaning: removed pipes do not hide the lines of test sets") {
   CleaningOptions options;
   options.excluded = {write_text(directory, "test", "a | b\n||\n")};
   CHECK(kept("A | B\na b\nx\n", "u\nv\n|y\n", options) == "a b=v;x=|y;");
@@ -125,8 +123,7 @@ TEST_CASE("cleaning: removed pipes do not hide the lines of test sets") {
   CHECK(kept("A | B\na b\nx\n", "u\nv\n|y\n", options) == "x=y;");
 }
 
-TEST_CASE("cleaning: one side alone") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "cleaning: one side alone") {
   CleaningFiles files;
   files.sources = {write_text(directory, "in", "a\nb\na\n"), write_text(directory, "more", "b\nc")};
   files.output_source = directory / "out";
@@ -136,8 +133,7 @@ TEST_CASE("cleaning: one side alone") {
   CHECK(read_file(files.output_source) == "a\nb\nc\n");
 }
 
-TEST_CASE("cleaning: errors leave the outputs as they were") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "cleaning: errors leave the outputs as they were") {
   CleaningFiles files = outputs_in(directory);
   files.sources = {write_text(directory, "in.en", "a\nb\n")};
   files.targets = {write_text(directory, "in.de", "a\nb\nc\n")};
@@ -154,8 +150,7 @@ TEST_CASE("cleaning: errors leave the outputs as they were") {
   CHECK(contains(error_of([&] { clean_corpus(files, {}); }), "--output-target is required with --target"));
 }
 
-TEST_CASE("corpus reader: blocks have a bounded number of rows and of bytes, across files") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "corpus reader: blocks have a bounded number of rows and of bytes, across files") {
   CorpusReader reader(
       {write_text(directory, "a.en", "1\n22\n\n"), write_text(directory, "b.en", "333\n4444444444\n5\n6")},
       {write_text(directory, "a.de", "a\nb\nc\n"), write_text(directory, "b.de", "d\ne\nf\ng\n")}, false);
@@ -172,8 +167,7 @@ TEST_CASE("corpus reader: blocks have a bounded number of rows and of bytes, acr
   CHECK(rows.empty());
 }
 
-TEST_CASE("corpus reader: lines of which half are JSON are an error at the end of their file") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "corpus reader: lines of which half are JSON are an error at the end of their file") {
   const Path text = write_text(directory, "text", "one\n{\"text\": \"two\"}\n");
   CorpusReader reader({text}, {}, false);
   CorpusRow row;
@@ -263,8 +257,7 @@ TEST_CASE("cleaning of documents: lengths are words or tokens of whole documents
   CHECK(cleaned.report == "6\tmin-length\tsource 1 token\n");
 }
 
-TEST_CASE("cleaning of documents: those that share words with a test set are dropped") {
-  TemporaryDirectory directory;
+TEST_CASE_FIXTURE(InDirectory, "cleaning of documents: those that share words with a test set are dropped") {
   CleaningOptions options = documents();
   options.excluded = {write_text(directory, "other", "Nothing of this is in the text.\n"),
                       write_text(directory, "eval.jsonl",

@@ -65,6 +65,12 @@ function overviewOf({progress, environment}) {
   add('Training time', progress.seconds, durationText);
   add('Target tokens', progress.target_tokens, numberText);
   add('Speed', progress.tokens_per_second, (value) => `${numberText(Math.round(value))} tokens/s`);
+  add('Computation', progress.tflops, (value) => `${numberText(value)} TFLOP/s`);
+  add('Share of the limit', progress.share, (value) => `${numberText(100 * value)} %`);
+  add('Limit', environment.limit_tflops, (value) => `${numberText(value)} TFLOP/s`);
+  add('Source of the limit', environment.limit_source, String);
+  add('Memory', progress.memory_mb, (value) => bytesText(value * 2 ** 20));
+  add('GPU memory', progress.gpu_memory_mb, (value) => bytesText(value * 2 ** 20));
   for (const [metric, best] of Object.entries(progress.best)) record[`Best ${metric}`] = bestText(best);
   add('Gyre', environment.gyre, String);
   add('Kernels', environment.kernels, String);
@@ -170,15 +176,24 @@ function showMessages(section, runs) {
   }
 }
 
+// Loads the page again while the run trains, unless somebody reads values in a chart.
+function reloadLater() {
+  const RELOAD_MS = 5000;
+  setInterval(() => {
+    if (!document.hidden && document.querySelector('.plot:hover, .plot:focus') === null) location.reload();
+  }, RELOAD_MS);
+}
+
 function showReport() {
-  const {runs} = JSON.parse(document.getElementById('data').textContent);
+  const {runs, followed} = JSON.parse(document.getElementById('data').textContent);
   const section = (id) => document.getElementById(id);
   showOverview(section('overview'), runs);
-  showCurves(section('curves'), runs);
+  showCurves(section('curves'), runs, followed ? sessionStorage : null);
   showSamples(section('samples'), runs);
   showCheckpoints(section('checkpoints'), runs);
   showOptions(section('options'), runs);
   showMessages(section('messages'), runs);
+  if (followed) reloadLater();
 }
 
 showReport();

@@ -2,7 +2,8 @@
 'use strict';
 
 const LOSSES = ['loss', 'cross-entropy', 'perplexity', 'bits-per-byte', 'mean-squared-error', 'margin-loss'];
-const SPEED_AND_STEP = ['learning_rate', 'gradient_norm', 'tokens_per_second'];
+const SPEED_AND_STEP = ['learning_rate', 'gradient_norm', 'tokens_per_second', 'tflops', 'share', 'memory_mb',
+  'gpu_memory_mb'];
 const METRIC_TITLES = {
   loss: ['Loss', 'nats per prediction; training may add label smoothing'],
   'cross-entropy': ['Cross-entropy', 'nats per prediction'],
@@ -14,6 +15,10 @@ const METRIC_TITLES = {
   learning_rate: ['Learning rate', ''],
   gradient_norm: ['Gradient norm', ''],
   tokens_per_second: ['Speed', 'tokens per second, source and target'],
+  tflops: ['Computation', 'TFLOP/s of forward and backward, all ranks'],
+  share: ['Share of the limit', 'relative to the limit of matrix products'],
+  memory_mb: ['Memory', 'MiB of rank 0'],
+  gpu_memory_mb: ['GPU memory', 'MiB of rank 0'],
 };
 const EVENT_NAMES = {train: 'training', valid: 'validation'};
 const COLORS = 6;
@@ -97,7 +102,8 @@ function controlsOf(axes, settings, redraw) {
     if (axis === settings.axis) attributes.checked = '';
     choose.append(labeledInput(attributes, axis.label, () => redraw({axis})));
   }
-  const scale = labeledInput({type: 'checkbox'}, 'Logarithmic losses', (input) => redraw({logarithmic: input.checked}));
+  const scale = labeledInput({type: 'checkbox', ...(settings.logarithmic ? {checked: ''} : {})}, 'Logarithmic losses',
+    (input) => redraw({logarithmic: input.checked}));
   return element('form', {class: 'controls'}, choose, scale);
 }
 
@@ -111,16 +117,24 @@ function notesOf(runs) {
     }));
 }
 
-function showCurves(section, runs) {
+// The choices of the reader. A page that loads itself again keeps them in `memory`, else null.
+function settingsOf(axes, memory) {
+  const axis = axes.find(({name}) => name === memory?.getItem('axis')) ?? axes[0];
+  return {axis, logarithmic: memory?.getItem('logarithmic') === 'true'};
+}
+
+function showCurves(section, runs, memory) {
   const charts = metricsOf(runs).map((metric) => chartOf(metric, runs));
   if (charts.length === 0) {
     section.append(element('p', {}, 'metrics.jsonl has no entries of training or validation yet.'));
     return;
   }
   const axes = axesOf(runs);
-  const settings = {axis: axes[0], logarithmic: false};
+  const settings = settingsOf(axes, memory);
   const redraw = (changes) => {
     Object.assign(settings, changes);
+    memory?.setItem('axis', settings.axis.name);
+    memory?.setItem('logarithmic', settings.logarithmic);
     for (const {metric, chart} of charts) chart.draw(settings.axis, settings.logarithmic && LOSSES.includes(metric));
   };
   const grid = element('div', {class: 'charts'}, ...charts.map(({chart}) => chart.figure));

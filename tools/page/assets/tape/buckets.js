@@ -126,7 +126,8 @@ class Buckets {
   gradientGroups(record) {
     return record.final.map((node) => this.ranks.parameters[this.ranks.ofNode.get(node)])
         .filter((parameter) => parameter?.sum)
-        .map((parameter) => [`The gradient of ${parameter.name} on ${this.ranks.size} ranks`, this.cards(parameter)]);
+        .map((parameter) => [`The gradient of ${this.step.name(parameter.node)} on ${this.ranks.size} ranks`,
+                             this.cards(parameter)]);
   }
 
   cards(parameter) {

@@ -39,9 +39,18 @@ function paint(canvas, tensor, block) {
   context.putImageData(image, 0, 0);
 }
 
-// Small tensors have their numbers in the cells.
+// Small tensors have their numbers in the cells: all of lm-nano, the widest of which are its queries, keys and values.
+const MOST_NUMBERS = 24;
+
 function hasNumbers(across, down) {
-  return across <= 8 && down <= 8;
+  return across <= MOST_NUMBERS && down <= MOST_NUMBERS;
+}
+
+// A number in the seven characters of a cell.
+function cellText(x) {
+  const exponential = (digits) => x.toExponential(digits).replaceAll('-', '−').replace('+', '');
+  const texts = [valueText(x, 3), valueText(x, 2), ...Number.isFinite(x) ? [exponential(1), exponential(0)] : []];
+  return texts.find((text) => text.length <= 7) ?? (x > 0 ? '∞' : '−∞');
 }
 
 function cellSize(across, down) {
@@ -64,7 +73,7 @@ function numbersView(tensor, block, sideways, cell) {
     const value = block.at(block.row + (sideways ? x : y), block.column + (sideways ? y : x));
     const color = cellColor(tensor, value);
     return element('span', {class: isDark(color) ? 'on-dark' : '', style: `background: rgb(${color.join(' ')})`},
-                   isMasked(tensor, value) ? '' : valueText(value, 3));
+                   isMasked(tensor, value) ? '' : cellText(value));
   });
   const columns = `repeat(${across}, ${cell.width}px)`;
   return element('div', {class: 'numbers', 'aria-hidden': 'true',
@@ -198,7 +207,8 @@ function tensorView(tensor, name, title, explain = () => []) {
   const maps = tensor.blocks.filter((block) => block.rows * block.columns > 0)
                    .map((block) => new HeatMap(tensor, block, name, select));
   const parts = tensor.isWhole ? maps.map((map) => map.view) : sampledParts(maps);
-  return element('figure', {class: 'tensor'},
+  const isWide = maps.some(({canvas}) => canvas.width > 8 && hasNumbers(canvas.width, canvas.height));
+  return element('figure', {class: isWide ? 'tensor wide' : 'tensor'},
                  element('figcaption', {}, element('h4', {}, title),
                          element('span', {class: 'shape'}, `${shapeText(tensor.shape)} ${tensor.dtype}`)),
                  statisticsView(tensor),

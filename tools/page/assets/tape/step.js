@@ -133,13 +133,19 @@ const OPERANDS = {
   linear_attention_scan: ['out', 'q', 'k', 'v'],
   rope: ['y', 'x', 'frequencies'],
   segment_mean: ['y', 'x'],
-  // The basic ops of the reference (autograd/reference.h).
-  matmul: ['y', 'a', 'b'],
-  transpose: ['y', 'a'],
+  // The elementary ops (autograd/elementary.h).
+  subtract: ['y', 'a', 'b'],
   multiply: ['y', 'a', 'b'],
-  map: ['y', 'a'],
-  gather: ['y', 'a'],
+  divide: ['y', 'a', 'b'],
+  maximum: ['y', 'a', 'b'],
+  where: ['y', 'a', 'b'],
+  matmul: ['y', 'a', 'b'],
 };
+
+// Those of one operand.
+const ELEMENTARY_OF_X = new Set(['exp', 'log', 'sqrt', 'sin', 'cos', 'erf', 'sigmoid', 'pow', 'as_stored', 'cast',
+                                 'transpose', 'reshape', 'slice', 'gather_rows', 'sum', 'mean', 'max', 'softmax',
+                                 'log_softmax', 'loss_sum']);
 
 const ATTENTION_TERMS =
     ['frequencies', 'bias', 'query_table', 'key_table', 'value_table', 'pos_queries', 'pos_keys', 'v'];
@@ -155,7 +161,7 @@ function attentionNames(node) {
 function operandNames(node) {
   if (node.op === 'attention') return attentionNames(node);
   const names = OPERANDS[node.op] ?? (rulesOf(node.op) === LINEAR ? OPERANDS.linear :
-                                      ACTIVATIONS[node.op] ? ['y', 'x'] : ['output']);
+                                      ACTIVATIONS[node.op] || ELEMENTARY_OF_X.has(node.op) ? ['y', 'x'] : ['output']);
   return [names[0], ...node.inputs.map((_, i) => names[i + 1] ?? `input ${i}`)];
 }
 
@@ -201,7 +207,8 @@ function formulaLine(line, shapes) {
 function formulaView(step, node, pass) {
   const lines = (step.formulas[node.op] ?? '').split('\n').filter((line) => line.trim() !== '');
   const shapes = operandShapes(step, node);
-  return element('div', {class: `formula ${pass}`}, ...lines.map((line) => formulaLine(line, shapes)));
+  return element('div', {class: `formula ${pass}`, tabindex: 0, role: 'group', 'aria-label': 'formula'},
+                 ...lines.map((line) => formulaLine(line, shapes)));
 }
 
 // Gradients beside finite differences of the loss, measured in f64 when the page was made.

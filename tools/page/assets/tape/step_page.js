@@ -86,6 +86,7 @@ class StepPage {
   key(event) {
     const {tagName, type} = event.target, isSlider = type === 'range';
     if (event.ctrlKey || event.altKey || event.metaKey || tagName === 'SELECT') return;
+    if (event.target.matches('.formula') && event.key.startsWith('Arrow')) return;  // which scroll it
     if (tagName === 'INPUT' && !(isSlider && event.key.length === 1)) return;
     const {walk} = this;
     const actions = {
