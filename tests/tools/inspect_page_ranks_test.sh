@@ -8,7 +8,7 @@ mpirun() { "$ROOT/tools/scripts/mpirun.sh" "$@"; }
 mpirun -n 2 "$GYRE" inspect page --preset transformer-tiny --output two.html > out.txt
 same "no output" "$(cat out.txt)" ""
 mpirun -n 3 "$GYRE" inspect page --preset lm-tiny --bucket-mb 0.5 --output three.html
-mpirun -n 2 "$GYRE" inspect page --preset bert-mini --bucket-mb 1024 --precision bf16 --output large.html
+mpirun -n 2 "$GYRE" inspect page --preset bert-mini --bucket-mb 1024 --precision auto --output large.html
 pages="two.html three.html large.html"
 for page in $pages; do check "$page has $(wc -c < $page) bytes" test "$(wc -c < $page)" -lt 3000000; done
 

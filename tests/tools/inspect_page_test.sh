@@ -77,8 +77,14 @@ fi
 "$GYRE" inspect page --preset lm-tiny --attention linear --differences 20 --output rope.html
 check "the page of linear attention has $(wc -c < rope.html) bytes" test "$(wc -c < rope.html)" -lt 3000000
 "$GYRE" inspect page --preset llama-tiny --differences 20 --output llama-tiny.html
-"$GYRE" inspect page --preset transformer-tiny --precision bf16 --differences 20 --output bf16.html
-for page in transformer-tiny.html lm-nano.html bert-mini.html lm-tiny.html llama-tiny.html rope.html bf16.html run.html pair.html mlm.html lm.html big.html; do
+pages="transformer-tiny.html lm-nano.html bert-mini.html lm-tiny.html llama-tiny.html rope.html run.html pair.html mlm.html lm.html big.html"
+if grep -qE '^CPU has (AVX512-BF16|FEAT_BF16): yes' <<< "$("$GYRE" --build-info)"; then
+  "$GYRE" inspect page --preset transformer-tiny --precision bf16 --differences 20 --output bf16.html
+  pages+=" bf16.html"
+else
+  skipped "walking through a page in bf16" "the CPU has no bf16"
+fi
+for page in $pages; do
   with_scripts $page walk.js step_page_walk.js > walked.html
   in_chromium walked.html > dom.txt
   same "$page: no errors" "$(noted errors dom.txt)" ""
