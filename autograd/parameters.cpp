@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "gyre/core/kernels/arguments.h"
+#include "gyre/core/parallel_for.h"
 #include "gyre/core/random.h"
 #include "gyre/core/virtual_gpu/virtual_gpu.h"
 
@@ -14,6 +16,7 @@ namespace {
 
 constexpr int64_t kAlignment = 16;  // elements: 64 bytes of f32, and a unit of the optimizer
 static_assert(kAlignment % kUpdateUnit == 0);
+constexpr int64_t kDrawnTogether = 1 << 14;  // elements of a parameter that one thread draws at a time
 constexpr int64_t kMaxElements = std::numeric_limits<int64_t>::max() / 8;  // f64: the byte count fits into int64_t
 
 template <class T>
@@ -24,21 +27,29 @@ void fill(T* value, const Parameter& p, uint64_t seed) {
     std::transform(rows.begin(), rows.end(), value, [](double x) { return T(x); });
     return;
   }
-  for (int64_t i = 0; i < p.shape.elements(); ++i) {
-    switch (p.init.kind) {
-      case Init::Kind::constant:
-        value[i] = T(p.init.value);
-        break;
-      case Init::Kind::normal:
-        value[i] = T(p.init.value * random_normal(seed, stream, uint64_t(i)));
-        break;
-      case Init::Kind::uniform:
-        value[i] = T(p.init.value * (2 * random_uniform(seed, stream, uint64_t(i)) - 1));
-        break;
-      case Init::Kind::orthogonal_normal:  // handled above: an element depends on more than its index
-        break;
+  const auto draw = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      switch (p.init.kind) {
+        case Init::Kind::constant:
+          value[i] = T(p.init.value);
+          break;
+        case Init::Kind::normal:
+          value[i] = T(p.init.value * random_normal(seed, stream, uint64_t(i)));
+          break;
+        case Init::Kind::uniform:
+          value[i] = T(p.init.value * (2 * random_uniform(seed, stream, uint64_t(i)) - 1));
+          break;
+        case Init::Kind::orthogonal_normal:  // handled above: an element depends on more than its index
+          break;
+      }
     }
-  }
+  };
+  const int64_t elements = p.shape.elements();
+  if (elements <= kDrawnTogether) return draw(0, elements);  // a team of threads would take longer
+  parallel_for(size_t((elements + kDrawnTogether - 1) / kDrawnTogether), 1, [&](size_t block) {
+    const int64_t begin = int64_t(block) * kDrawnTogether;
+    draw(begin, std::min(begin + kDrawnTogether, elements));
+  });
 }
 
 // The values of all parameters, on the CPU.
@@ -98,9 +109,15 @@ void draw_initial_value(const Parameter& p, uint64_t seed) {
 
 void Parameters::allocate(uint64_t seed, DType dtype, Device device) {
   // A virtual GPU keeps no values.
-  values_ = device == kVirtualGpu ? Tensor::empty({arena_}, dtype, device)
-                                  : initial_values(items_, arena_, seed, dtype).to(device);
-  gradients_ = Tensor::zeros({arena_}, dtype, device);
+  set_values(device == kVirtualGpu ? Tensor::empty({arena_}, dtype, device)
+                                   : initial_values(items_, arena_, seed, dtype).to(device));
+}
+
+void Parameters::allocate_zeros(DType dtype, Device device) { set_values(Tensor::zeros({arena_}, dtype, device)); }
+
+void Parameters::set_values(Tensor values) {
+  values_ = std::move(values);
+  gradients_ = Tensor::zeros({arena_}, values_.dtype(), values_.device());
   for (Parameter& p : items_) {
     const int64_t end = p.offset + p.shape.elements();
     p.value = values_.slice(p.offset, end).reshape(p.shape);

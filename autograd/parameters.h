@@ -70,6 +70,8 @@ class Parameters {
   Parameter& add_table(std::string name, const Shape& shape, Init init);
   // Allocates the arenas and initializes the values, which are the same on every device. f64 is for gradient checks.
   void allocate(uint64_t seed, DType dtype = DType::f32, Device device = {});
+  // Like allocate(), but with values of zero, which the caller overwrites: drawing them takes longer than reading them.
+  void allocate_zeros(DType dtype = DType::f32, Device device = {});
 
   size_t count() const { return items_.size(); }
   Parameter& operator[](size_t i) { return items_[i]; }
@@ -89,6 +91,8 @@ class Parameters {
   void zero_gradients();  // sets all gradients to zero
 
  private:
+  void set_values(Tensor values);  // replaces both arenas and the views of them
+
   std::deque<Parameter> items_;  // a deque keeps references valid
   int64_t arena_ = 0;
   Tensor values_, gradients_;

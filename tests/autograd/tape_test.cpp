@@ -10,6 +10,7 @@
 #include "gyre/autograd/ops.h"
 #include "gyre/core/memory.h"
 #include "tests/autograd/op_run.h"
+#include "tests/threads_in_scope.h"
 
 using namespace gyre;
 
@@ -143,6 +144,24 @@ TEST_CASE("a parameter used in several places is one leaf") {
   SmallModel model;
   Tape tape(cpu_kernels(), {});
   CHECK_EQ(tape.parameter(model.w).node(), tape.parameter(model.w).node());
+}
+
+TEST_CASE("initial values do not depend on the number of threads, and allocate_zeros draws none") {
+  const auto initial = [](int threads) {
+    const ThreadsInScope scope(threads);
+    Parameters parameters;
+    parameters.add("normal", {211, 173}, Init::normal(0.5));
+    parameters.add("uniform", {16385}, Init::uniform(0.5));
+    parameters.allocate(7);
+    return parameters.values();
+  };
+  CHECK(same_bits(initial(1), initial(4)));
+
+  Parameters zeros;
+  Parameter& p = zeros.add("normal", {3, 5}, Init::normal(0.5));
+  zeros.allocate_zeros(DType::f64);
+  CHECK(p.value.to_vector<double>() == std::vector<double>(15, 0));
+  CHECK(p.gradient.to_vector<double>() == std::vector<double>(15, 0));
 }
 
 TEST_CASE("parameters of two stores on one tape throw") {

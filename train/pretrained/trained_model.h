@@ -63,7 +63,7 @@ template <class Model>
 std::unique_ptr<Model> load_model(const typename Model::Config& config, const Path& model, const std::string& which,
                                   Device device) {
   auto loaded = std::make_unique<Model>(config);
-  loaded->parameters().allocate(0, DType::f32, device);  // the initial values are overwritten
+  loaded->parameters().allocate_zeros(DType::f32, device);
   load_model_weights(model, loaded->parameters(), which);
   return loaded;
 }

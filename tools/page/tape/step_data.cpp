@@ -105,7 +105,7 @@ void convert_to_f64(Parameters& parameters) {
   std::vector<Tensor> values;
   for (const Parameter& p : parameters) values.push_back(p.value);
   const Device device = parameters.values().device();
-  parameters.allocate(0, DType::f64, device);  // the initial values are overwritten
+  parameters.allocate_zeros(DType::f64, device);
   for (const Parameter& p : parameters) p.value.copy_from(values[size_t(p.index)].to_cpu().to(DType::f64).to(device));
 }
 
