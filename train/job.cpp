@@ -256,7 +256,7 @@ std::string kernels_text(const Kernels& kernels, Precision precision) {
   std::string text = kernels.name();
   if (kernels.device().kind != Device::Kind::cpu) return text;
   if (multiplies_by_blas()) text += " with OpenBLAS " + blas_kernels();
-  if (precision == Precision::bf16 && &kernels == available_cpu_kernels().back() && uses_amx()) text += " with AMX";
+  if (precision == Precision::bf16 && uses_amx() && kernels.name() == "cpu_v4") text += " with AMX";
   return text;
 }
 

@@ -17,6 +17,7 @@ namespace {
 
 ProductsLimit limit_of_rank(const Kernels& kernels, Precision precision) {
   if (kernels.device() == Device{}) {
+    if (precision == Precision::bf16 && emulates_bf16()) return {0, "unknown: bf16 is emulated"};
     constexpr double kSeconds = 0.05;
     return {measure_multiply_adds(precision, threads(), kSeconds),
             concat("measured: ", widest_multiply_add(precision).name, " in registers, ", counted(threads(), "thread"))};

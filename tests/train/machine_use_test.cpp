@@ -8,6 +8,7 @@
 
 #include "gyre/core/io/file.h"
 #include "gyre/train/log/console.h"
+#include "tests/emulated_bf16.h"
 #include "tests/errors.h"
 #include "tests/temporary_directory.h"
 
@@ -27,6 +28,14 @@ TEST_CASE("the limit of a CPU is measured in a moment, and names what was measur
   CHECK(limit.flops > 1e8);
   CHECK(contains(limit.source, "measured: "));
   CHECK(contains(limit.source, " in registers, "));
+}
+
+TEST_CASE("emulated bf16 has no limit") {
+  const EmulatedBf16 emulated;
+  SelfCommunicator self;
+  const ProductsLimit limit = products_limit(cpu_kernels(), Precision::bf16, self);
+  CHECK(limit.flops == 0);
+  CHECK(limit.source == "unknown: bf16 is emulated");
 }
 
 TEST_CASE_FIXTURE(InDirectory, "the memory of a process includes what it writes, but not the files that it maps") {

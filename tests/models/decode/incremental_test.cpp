@@ -216,6 +216,7 @@ double worst_difference(const EncoderOnly& model, Precision precision) {
 }  // namespace
 
 TEST_CASE("cached decoding: every family, position encoding, attention and precision") {
+  const EmulatedBf16 emulated = bf16_on_any_cpu();
   const ThreadsInScope one_thread(1);
   int decoded = 0, refused = 0;
   for (EncoderOnlyConfig config : families()) {
