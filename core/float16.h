@@ -25,6 +25,22 @@ struct bfloat16 {
 struct float16 {
   uint16_t bits;
 
+  float16() = default;
+  // Rounds to nearest, ties to even. Numbers from 65,520 on become infinite.
+  constexpr explicit float16(float x) : bits(0) {
+    constexpr uint32_t kSmallestNormal = (127 - 14) << 23, kOverflow = (127 + 16) << 23, kInfinity = 255 << 23;
+    const uint32_t u = std::bit_cast<uint32_t>(x), magnitude = u & 0x7FFFFFFF;
+    if (magnitude >= kOverflow) {
+      bits = magnitude > kInfinity ? 0x7E00 : 0x7C00;
+    } else if (magnitude < kSmallestNormal) {  // the sum is a multiple of 2^-24, rounded like any other
+      bits = uint16_t(std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5F) - std::bit_cast<uint32_t>(0.5F));
+    } else {
+      constexpr uint32_t kBias = (127 - 15) << 10;
+      bits = uint16_t(((magnitude + 0xFFF + ((magnitude >> 13) & 1)) >> 13) - kBias);
+    }
+    bits = uint16_t(bits | (u >> 16 & 0x8000));
+  }
+
   // Exact: float represents every half-precision number.
   constexpr operator float() const {
     const uint32_t sign = uint32_t(bits & 0x8000) << 16, magnitude = bits & 0x7FFF;

@@ -325,6 +325,10 @@ std::optional<DecoderFamily> decoder_family_of(const Json& json) {
   return std::nullopt;
 }
 
+std::string decoder_differences(const EncoderOnlyConfig& config) {
+  return unsupported_fields(config, most_similar_family(config));
+}
+
 DecoderFamily decoder_family_of(const EncoderOnlyConfig& config) {
   const DecoderFamily family = most_similar_family(config);
   const std::string lines = unsupported_fields(config, family);

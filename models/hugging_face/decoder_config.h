@@ -23,6 +23,10 @@ std::optional<DecoderFamily> decoder_family_of(const Json& json);
 // The family of a causal model. Throws an Error that lists every field that the most similar family cannot represent.
 DecoderFamily decoder_family_of(const EncoderOnlyConfig& config);
 
+// Lines "field: expected .., got .." for the fields of a causal model that the most similar family cannot represent,
+// each after a line break and two spaces; empty if there is none.
+std::string decoder_differences(const EncoderOnlyConfig& config);
+
 // Reads a config.json; `context` begins the errors. Absent keys have transformers' defaults. Throws an Error for
 // invalid and unsupported values.
 EncoderOnlyConfig read_decoder_config(const Json& json, DecoderFamily family, const std::string& context);

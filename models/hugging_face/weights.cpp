@@ -39,41 +39,50 @@ void require_finite(std::span<const SafetensorsFile> files, const TargetName& ta
 
 // ---- Causal models -------------------------------------------------------------------------------------------------
 // Converts the parameters of causal models to and from the tensors of Hugging Face's LLaMA, Mistral, Qwen2, Qwen3,
-// GPT-NeoX and GPT-2 (names as in transformers' modeling_llama.py, modeling_gpt_neox.py and modeling_gpt2.py).
+// GPT-NeoX and GPT-2 (names as in transformers' modeling_llama.py, modeling_gpt_neox.py and modeling_gpt2.py), and to
+// those of llama.cpp's GGUF files (names as in constants.py of its package gguf).
 //
-// GPT-2 stores the weights of its layers transposed. GPT-NeoX stores queries, keys and values head by head. All rotate
-// the pairs (i, i + dims/2) of RoPE; a model with interleaved pairs is written with the features of its queries and
-// keys in that order.
+// In Hugging Face's files, GPT-2 stores the weights of its layers transposed, GPT-NeoX stores queries, keys and values
+// head by head, and all rotate the pairs (i, i + dims/2) of RoPE; a model with interleaved pairs is written with the
+// features of its queries and keys in that order. In GGUF, weights are (outputs, inputs), the queries of all heads
+// precede the keys, and a LLaMA rotates adjacent pairs.
+
+enum class DecoderFormat : uint8_t { hugging_face, gguf };
 
 // Names of modules; '#' stands for the number of a layer. A module of ours can be several of theirs, whose names are
 // separated by commas: their rows follow one another.
 struct DecoderModule {
   std::string_view ours, llama, gpt_neox, gpt2;
-  std::string_view theirs(DecoderFamily family) const {
-    return family == DecoderFamily::gpt2 ? gpt2 : family == DecoderFamily::gpt_neox ? gpt_neox : llama;
+  std::string_view gguf;             // of a LLaMA
+  std::string_view gguf_whole = {};  // of a GPT-NeoX or a GPT-2, if it is not the same
+  std::string_view theirs(DecoderFamily family, DecoderFormat format) const {
+    const bool is_llama = family != DecoderFamily::gpt2 && family != DecoderFamily::gpt_neox;
+    if (format == DecoderFormat::gguf) return is_llama || gguf_whole.empty() ? gguf : gguf_whole;
+    return is_llama ? llama : family == DecoderFamily::gpt2 ? gpt2 : gpt_neox;
   }
 };
 
 constexpr DecoderModule kDecoderModules[] = {
-    {"embed_tokens", "model.embed_tokens", "gpt_neox.embed_in", "transformer.wte"},
-    {"encoder.embed_positions", "", "", "transformer.wpe"},
+    {"embed_tokens", "model.embed_tokens", "gpt_neox.embed_in", "transformer.wte", "token_embd"},
+    {"encoder.embed_positions", "", "", "transformer.wpe", "position_embd"},
     {"encoder.layers.#.self_attn.qkv_proj",
      "model.layers.#.self_attn.q_proj,model.layers.#.self_attn.k_proj,model.layers.#.self_attn.v_proj",
-     "gpt_neox.layers.#.attention.query_key_value", "transformer.h.#.attn.c_attn"},
-    {"encoder.layers.#.self_attn.q_norm", "model.layers.#.self_attn.q_norm", "", ""},
-    {"encoder.layers.#.self_attn.k_norm", "model.layers.#.self_attn.k_norm", "", ""},
+     "gpt_neox.layers.#.attention.query_key_value", "transformer.h.#.attn.c_attn",
+     "blk.#.attn_q,blk.#.attn_k,blk.#.attn_v", "blk.#.attn_qkv"},
+    {"encoder.layers.#.self_attn.q_norm", "model.layers.#.self_attn.q_norm", "", "", "blk.#.attn_q_norm"},
+    {"encoder.layers.#.self_attn.k_norm", "model.layers.#.self_attn.k_norm", "", "", "blk.#.attn_k_norm"},
     {"encoder.layers.#.self_attn.out_proj", "model.layers.#.self_attn.o_proj", "gpt_neox.layers.#.attention.dense",
-     "transformer.h.#.attn.c_proj"},
+     "transformer.h.#.attn.c_proj", "blk.#.attn_output"},
     {"encoder.layers.#.self_attn_layer_norm", "model.layers.#.input_layernorm", "gpt_neox.layers.#.input_layernorm",
-     "transformer.h.#.ln_1"},
+     "transformer.h.#.ln_1", "blk.#.attn_norm"},
     {"encoder.layers.#.fc1", "model.layers.#.mlp.gate_proj,model.layers.#.mlp.up_proj",
-     "gpt_neox.layers.#.mlp.dense_h_to_4h", "transformer.h.#.mlp.c_fc"},
+     "gpt_neox.layers.#.mlp.dense_h_to_4h", "transformer.h.#.mlp.c_fc", "blk.#.ffn_gate,blk.#.ffn_up", "blk.#.ffn_up"},
     {"encoder.layers.#.fc2", "model.layers.#.mlp.down_proj", "gpt_neox.layers.#.mlp.dense_4h_to_h",
-     "transformer.h.#.mlp.c_proj"},
+     "transformer.h.#.mlp.c_proj", "blk.#.ffn_down"},
     {"encoder.layers.#.final_layer_norm", "model.layers.#.post_attention_layernorm",
-     "gpt_neox.layers.#.post_attention_layernorm", "transformer.h.#.ln_2"},
-    {"encoder.layer_norm", "model.norm", "gpt_neox.final_layer_norm", "transformer.ln_f"},
-    {"lm_head", "lm_head", "embed_out", "lm_head"},
+     "gpt_neox.layers.#.post_attention_layernorm", "transformer.h.#.ln_2", "blk.#.ffn_norm"},
+    {"encoder.layer_norm", "model.norm", "gpt_neox.final_layer_norm", "transformer.ln_f", "output_norm"},
+    {"lm_head", "lm_head", "embed_out", "lm_head", "output"},
 };
 
 using Rows = std::vector<int64_t>;
@@ -114,7 +123,8 @@ Rows range(int64_t first, int64_t count) {
 // The parts of the parameters of a model.
 class Parts {
  public:
-  explicit Parts(const EncoderOnlyConfig& config) : config_(config), family_(decoder_family_of(config)) {}
+  explicit Parts(const EncoderOnlyConfig& config, DecoderFormat format = DecoderFormat::hugging_face)
+      : config_(config), family_(decoder_family_of(config)), format_(format) {}
 
   std::vector<Part> of(const Parameters& parameters) const {
     std::vector<Part> all;
@@ -130,7 +140,8 @@ class Parts {
     const std::string kind = p.name.substr(p.name.rfind('.'));
     std::vector<Part> parts;
     for (const auto& [name, rows] : split(module, names, p.shape[0])) {
-      const bool transposed = family_ == DecoderFamily::gpt2 && p.shape.rank() == 2 &&
+      const bool transposed = format_ == DecoderFormat::hugging_face && family_ == DecoderFamily::gpt2 &&
+                              p.shape.rank() == 2 &&
                               (module.find("_proj") != module.npos || module.find(".fc") != module.npos);
       parts.push_back({name + kind, &p, rows, transposed});
     }
@@ -150,7 +161,7 @@ class Parts {
     require(found != std::end(kDecoderModules), "[hugging face] ", p.name,
             " has no counterpart in Hugging Face's models");
     std::vector<std::string> names(1);
-    for (const char c : found->theirs(family_)) {
+    for (const char c : found->theirs(family_, format_)) {
       if (c == ',') {
         names.emplace_back();
       } else if (c == '#') {
@@ -180,7 +191,7 @@ class Parts {
     parts[2] = range(qd + kd, kd);
     if (names.size() == 3) return {{names[0], parts[0]}, {names[1], parts[1]}, {names[2], parts[2]}};
     Rows together;
-    if (family_ == DecoderFamily::gpt_neox) {
+    if (family_ == DecoderFamily::gpt_neox && format_ == DecoderFormat::hugging_face) {
       for (int64_t head = 0; head < config_.heads; ++head)
         for (const Rows& part : parts)
           together.insert(together.end(), part.begin() + head * width, part.begin() + (head + 1) * width);
@@ -194,16 +205,26 @@ class Parts {
   Rows rotated_order(int64_t first) const {
     Rows rows = range(first, config_.head_width());
     const auto& rope = config_.position.get<RopeOptions>();
-    if (config_.position.encoding != "rope" || rope.pairs == RotaryPairs::half_split) return rows;
+    if (config_.position.encoding != "rope" || rope.pairs == their_pairs()) return rows;
     const int64_t dims = rope.rotary_dims > 0 ? rope.rotary_dims : config_.head_width();
-    for (int64_t j = 0; j < dims; ++j) rows[size_t(j)] = first + (j < dims / 2 ? 2 * j : 2 * (j - dims / 2) + 1);
+    for (int64_t j = 0; j < dims / 2; ++j) {
+      const bool to_halves = rope.pairs == RotaryPairs::interleaved;
+      rows[size_t(to_halves ? j : 2 * j)] = first + (to_halves ? 2 * j : j);
+      rows[size_t(to_halves ? j + dims / 2 : 2 * j + 1)] = first + (to_halves ? 2 * j + 1 : j + dims / 2);
+    }
     return rows;
+  }
+
+  RotaryPairs their_pairs() const {
+    const bool is_llama = family_ == DecoderFamily::llama || family_ == DecoderFamily::mistral;
+    return format_ == DecoderFormat::gguf && is_llama ? RotaryPairs::interleaved : RotaryPairs::half_split;
   }
 
   static void append(Rows& to, const Rows& from) { to.insert(to.end(), from.begin(), from.end()); }
 
   const EncoderOnlyConfig& config_;
   DecoderFamily family_;
+  DecoderFormat format_;
 };
 
 // The tensor of their format, copied from the parameter.
@@ -236,7 +257,7 @@ bool find_output(std::span<const SafetensorsFile> files) {
 
 // The prefix of the family's names if the files lack it, as those of a bare model do, or else nothing.
 std::string missing_prefix(std::span<const SafetensorsFile> files, DecoderFamily family) {
-  const std::string_view table = kDecoderModules[0].theirs(family);
+  const std::string_view table = kDecoderModules[0].theirs(family, DecoderFormat::hugging_face);
   const std::string prefix(table.substr(0, table.find('.') + 1));
   const std::string bare = concat(table.substr(prefix.size()), ".weight");
   const bool lacks =
@@ -266,9 +287,10 @@ void require_tied(std::span<const SafetensorsFile> files, const Parameters& para
 }
 
 // The tensors of an exported file: views of the parameters' values, or converted copies.
-std::vector<NamedTensor> decoder_tensors(const Parameters& parameters, const EncoderOnlyConfig& config) {
+std::vector<NamedTensor> decoder_tensors(const Parameters& parameters, const EncoderOnlyConfig& config,
+                                         DecoderFormat format = DecoderFormat::hugging_face) {
   std::vector<NamedTensor> tensors;
-  for (const Part& part : Parts(config).of(parameters))
+  for (const Part& part : Parts(config, format).of(parameters))
     tensors.push_back({part.theirs, part.is_view() ? part.view() : converted(part)});
   return tensors;
 }
@@ -561,6 +583,10 @@ std::vector<NamedTensor> hugging_face_tensors(const Parameters& parameters, cons
   std::vector<NamedTensor> tensors = views_of(parameters, Naming(family));
   if (family == HuggingFaceFamily::roformer) tensors.push_back({rotation_name(Naming(family)), rotation_table(config)});
   return tensors;
+}
+
+std::vector<NamedTensor> llama_cpp_tensors(const Parameters& parameters, const EncoderOnlyConfig& config) {
+  return decoder_tensors(parameters, config, DecoderFormat::gguf);
 }
 
 TensorReport read_hugging_face_weights(std::span<const SafetensorsFile> files, Parameters& parameters,

@@ -1,5 +1,6 @@
 // Converts Gyre's parameters to and from the tensors of Hugging Face's BERT, NEZHA and RoFormer (names as in
-// transformers' modeling_bert.py, modeling_nezha.py and modeling_roformer.py).
+// transformers' modeling_bert.py, modeling_nezha.py and modeling_roformer.py) and of its causal models, and to those of
+// llama.cpp.
 #pragma once
 
 #include <span>
@@ -16,6 +17,10 @@ namespace gyre {
 // "embed_positions" of its rotation, (positions, head width). Row m of the table is [sin(m theta_j), j = 0 .. | cos(m
 // theta_j), j = 0 ..].
 std::vector<NamedTensor> hugging_face_tensors(const Parameters& parameters, const EncoderOnlyConfig& config);
+
+// The tensors of a causal model by the names and in the layout of llama.cpp's GGUF files: views of the parameters'
+// values, or reordered copies. Throws as decoder_family_of().
+std::vector<NamedTensor> llama_cpp_tensors(const Parameters& parameters, const EncoderOnlyConfig& config);
 
 // The number of tensors that an import read, and the names of those that it ignored.
 struct TensorReport {

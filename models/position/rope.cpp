@@ -105,6 +105,18 @@ Tensor frequencies_of(const RopeOptions& o, int64_t dims) {
   return frequencies;
 }
 
+}  // namespace
+
+Tensor rope_divisors(const RopeOptions& options, int64_t dims) {
+  Tensor divisors = Tensor::empty({dims / 2});
+  const std::vector<double> shares = divided_shares(options, dims);
+  std::ranges::transform(shares, divisors.data<float>(),
+                         [&](double share) { return float(1 / (share / options.scaling_factor + 1 - share)); });
+  return divisors;
+}
+
+namespace {
+
 int64_t rotary_dims(const PositionWidths& widths, const RopeOptions& o) {
   return o.rotary_dims == 0 ? widths.rotated : o.rotary_dims;
 }

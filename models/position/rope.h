@@ -36,4 +36,7 @@ struct RopeOptions {
   void declare(OptionList& list);
 };
 
+// The numbers by which the scaling divides the frequencies, (dims / 2), f32. All are 1 but for yarn and llama3.
+Tensor rope_divisors(const RopeOptions& options, int64_t dims);
+
 }  // namespace gyre

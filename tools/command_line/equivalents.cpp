@@ -243,8 +243,10 @@ Equivalents make_subcommand_equivalents() {
   add_words({"average-checkpoints", "model-average"}, {{"checkpoint average"}});
   add_words({"convert", "convert-hf-checkpoint"}, {{"import", "export"}});
   add_words({"convert-to-litgpt"}, {{"import"}});
-  add_words({"convert-from-litgpt", "gguf", "upload", "push"},
-            {{}, "gyre export --to hf writes a directory that transformers and llama.cpp's converter read"});
+  add_words({"convert-from-litgpt", "upload", "push"},
+            {{}, "gyre export --to hf writes a directory that transformers reads"});
+  add_words({"gguf", "convert-hf-to-gguf", "llama-quantize"},
+            {{}, "gyre export --to gguf --outtype q8_0 writes a file for llama.cpp and ollama"});
   add_words({"benchmark"}, {{"bench"}});
   add_words({"version", "env", "doctor"}, {{}, "gyre --version and gyre --build-info"});
   add_words({"presets", "models", "config"}, {{"help"}});

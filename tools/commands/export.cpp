@@ -24,6 +24,7 @@
 #include "gyre/models/hugging_face/generation_config.h"
 #include "gyre/train/checkpoint/progress.h"
 #include "gyre/train/log/console.h"
+#include "gyre/train/pretrained/gguf.h"
 #include "gyre/train/pretrained/hugging_face.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "gyre/train/resume.h"
@@ -321,8 +322,10 @@ void add_end_of_answer(const Path& directory, const std::string& chat_template, 
 struct ExportArgs {
   Path model, output;
   std::string to, checkpoint;
+  GgufType outtype = GgufType::f16;
   CardOptions card;
   bool overwrite = false;
+  const OptionTable* table = nullptr;
 };
 
 // The names of the classes of a classifier; none if the run records none, as a run of gyre train match.
@@ -360,12 +363,48 @@ void export_as(const ExportArgs& args, const Path& run) {
   print_message(concat("made ", write_hugging_face(args.output, *model, vocabulary.get(), options)));
 }
 
+// The ids that end an answer: those of an imported model, or the one that the template of the run writes.
+std::vector<int32_t> ends_of_answers(const Path& run, const Vocabulary& vocabulary) {
+  if (const Path file = run / kGenerationConfigFile; std::filesystem::exists(file))
+    return parse_generation_config(read_file(file), file.string() + ": ").eos;
+  const Path chat = run / kChatTemplateFile;
+  if (!std::filesystem::exists(chat)) return {};
+  const auto end = ChatTemplate(kChatTemplate, read_file(chat), vocabulary).end_of_answer().id;
+  return end ? std::vector<int32_t>{*end} : std::vector<int32_t>{};
+}
+
+int export_to_llama_cpp(const ExportArgs& args, const Path& run) {
+  require(model_kind(run) == EncoderOnlyConfig::kModel && read_config<EncoderOnlyConfig>(run).causal, "[--model] ",
+          run.string(), ": expected a decoder, which llama.cpp can run, got an encoder: use --to hf");
+  require(has_vocabulary(run), "[--model] ", run.string(), ": expected a model with a vocabulary, found none");
+  require(args.overwrite || !std::filesystem::exists(args.output), "[--output] ", args.output.string(),
+          " already exists: use --overwrite");
+  const auto model = load_model<EncoderOnly>(args.model, args.checkpoint, {});
+  print_model_choice(args.model, args.checkpoint);
+  const auto vocabulary = load_run_vocabulary(run, {}, vocabulary_size(model->config()));
+  GgufOptions options{.type = args.outtype,
+                      .chat_template = find_chat_template(run, *vocabulary),
+                      .ends = ends_of_answers(run, *vocabulary),
+                      .name = args.card.title.empty() ? file_name(run.string()) : args.card.title,
+                      .license = args.card.license,
+                      .language = args.card.language};
+  if (const auto length = trained_option(args.model, args.checkpoint, "max-length"))
+    options.trained_length = std::stoi(*length);
+  const GgufReport report = export_gguf(args.output, *model, *vocabulary, options);
+  for (const std::string& note : report.notes) print_message(note);
+  print_message("made " + report.description);
+  return 0;
+}
+
 int export_model(const ExportArgs& args) {
   args.card.validate();
+  const bool is_gguf = args.to == "gguf";
+  args.table->reject_unused("outtype", is_gguf, "--to is " + args.to);
   const Path run = find_run(args.model);
   require(model_kind(run) != EncoderDecoderConfig::kModel, "[--model] ", run.string(),
           ": translation models cannot be exported: gyre translate reads the run, and other programs can read its "
           "weights in checkpoints/last/model.safetensors");
+  if (is_gguf) return export_to_llama_cpp(args, run);
   if (model_kind(run) == ClassifierConfig::kModel) {
     export_as<SequenceClassifier>(args, run);
   } else {
@@ -378,23 +417,29 @@ int export_model(const ExportArgs& args) {
 
 void add_export_command(Program& program) {
   auto args = std::make_shared<ExportArgs>();
-  OptionTable& table = program.command("export", "export a trained model to Hugging Face's transformers",
-                                       [args] { return export_model(*args); });
-  table.add_choice("--to", args->to, {"hf"}, "format");
+  OptionTable& table =
+      program.command("export", "export a trained model to Hugging Face's transformers or to llama.cpp",
+                      [args] { return export_model(*args); });
+  args->table = &table;
+  table.add_choice("--to", args->to, {"hf", "gguf"},
+                   "format: hf for transformers, gguf for llama.cpp, ollama and others that read its files");
   table.required("to");
   add_model_rows(table, args->model, args->checkpoint);
   table.add(
-      "--output,-o", args->output, "DIRECTORY",
-      "directory for config.json, model.safetensors and README.md (the model card); also for the vocabulary, "
+      "--output,-o", args->output, "PATH",
+      "gguf: the file; hf: a directory for config.json, model.safetensors and README.md (the model card); also for the "
+      "vocabulary, "
       "vocab.txt of WordPiece, tokenizer.model of SentencePiece or else tokenizer.json, and tokenizer_config.json; of "
       "a decoder also generation_config.json, and chat_template.jinja of one trained on conversations");
   table.required("output");
-  table.add("--title", args->card.title, "TEXT", "heading of the model card; default: the name of the run");
-  table.add("--language", args->card.language, "CODE",
-            "language in the model card, such as en; default: none is named");
-  table.add("--license", args->card.license, "NAME", "license in the model card, such as mit; default: none is named");
+  table.add_enum("--outtype", args->outtype,
+                 "gguf: type of the matrices: f32, f16, bf16, or q8_0, blocks of 32 integers of 8 bits with a scale");
+  table.add("--title", args->card.title, "TEXT",
+            "heading of the model card, or name in the file; default: the name of the run");
+  table.add("--language", args->card.language, "CODE", "language of the model, such as en; default: none is named");
+  table.add("--license", args->card.license, "NAME", "license of the model, such as mit; default: none is named");
   table.add_flag("--overwrite", args->overwrite,
-                 "replace the model and the model card in the directory; other files stay");
+                 "replace the file, or the model and the model card in the directory; other files stay");
 }
 
 }  // namespace gyre

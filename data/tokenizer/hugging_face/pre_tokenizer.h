@@ -31,9 +31,11 @@ class Normalizer {
   std::vector<Step> steps_{};
 };
 
-// Regular expressions of GPT-2 (encoder.py of openai/gpt-2) and of Llama 3 (tokenizer.py of meta-llama/llama3).
+// Regular expressions of GPT-2 (encoder.py of openai/gpt-2), of Llama 3 (tokenizer.py of meta-llama/llama3) and of
+// Qwen2 (transformers' tokenization_qwen2.py).
 extern const char* const kGpt2Words;
 extern const char* const kLlama3Words;
+extern const char* const kQwen2Words;
 
 // The pre-tokenizers of a tokenizer.json.
 class PreTokenizer {

@@ -14,9 +14,6 @@ namespace {
 
 using Family = TokenizerFamily;
 
-constexpr const char* kQwen2Words =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-
 struct Name {
   std::string_view name;
   Family family;

@@ -19,7 +19,7 @@ namespace gyre {
 namespace {
 
 // Reads protobuf's wire format. The library does not expose the kind of the model, which is in its trainer settings,
-// ModelProto.trainer_spec (field 2) .model_type (field 3), and the types of pieces.
+// ModelProto.trainer_spec (field 2) .model_type (field 3), nor the types of pieces and the rules of normalization.
 class ProtoReader {
  public:
   explicit ProtoReader(std::string_view bytes) : rest_(bytes) {}
@@ -64,36 +64,52 @@ class ProtoReader {
   std::string_view rest_;
 };
 
-// Type of the model, and of each piece.
-struct ModelTypes {
+// What the library does not tell about a model.
+struct ModelFacts {
   std::string kind;
-  std::vector<bool> is_normal;  // flags by id
+  std::vector<PieceType> types;  // types by id
+  SentencePieceRules rules{};
 };
 
-// ModelProto.pieces (field 1) .type (field 3), which is 1 or missing for normal pieces.
-bool is_normal_piece(std::string_view piece) {
+// ModelProto.pieces (field 1) .type (field 3), which is missing for normal pieces.
+PieceType piece_type(std::string_view piece) {
   uint64_t type = 1, field = 0, number = 0;
   std::string_view bytes;
   for (ProtoReader proto(piece); proto.next(field, number, bytes);) {
     if (field == 3) type = number;
   }
-  return type == 1;
+  return type >= 1 && type <= 6 ? PieceType(type) : PieceType::unused;
 }
 
-ModelTypes model_types(std::string_view model) {
+// ModelProto.normalizer_spec (field 3).
+void read_rules(std::string_view spec, SentencePieceRules& rules) {
+  uint64_t field = 0, number = 0;
+  std::string_view bytes;
+  for (ProtoReader proto(spec); proto.next(field, number, bytes);) {
+    if (field == 2) rules.character_map = bytes;
+    if (field == 3) rules.adds_space = number != 0;
+    if (field == 4) rules.merges_spaces = number != 0;
+    if (field == 5) rules.escapes_spaces = number != 0;
+  }
+}
+
+ModelFacts model_facts(std::string_view model) {
   constexpr std::string_view kTypes[] = {"unigram", "unigram", "bpe", "word", "char"};
-  ModelTypes types;
+  constexpr uint64_t kSuffix = 24;  // treat_whitespace_as_suffix
+  ModelFacts facts;
   uint64_t type = 1, field = 0, number = 0;
   std::string_view bytes;
   for (ProtoReader proto(model); proto.next(field, number, bytes);) {
-    if (field == 1) types.is_normal.push_back(is_normal_piece(bytes));
+    if (field == 1) facts.types.push_back(piece_type(bytes));
+    if (field == 3) read_rules(bytes, facts.rules);
     if (field != 2) continue;
     for (ProtoReader spec(bytes); spec.next(field, number, bytes);) {
       if (field == 3) type = number;
+      if (field == kSuffix) facts.rules.space_is_suffix = number != 0;
     }
   }
-  types.kind = type < std::size(kTypes) ? kTypes[type] : "sentencepiece";
-  return types;
+  facts.kind = type < std::size(kTypes) ? kTypes[type] : "sentencepiece";
+  return facts;
 }
 
 }  // namespace
@@ -110,11 +126,12 @@ SentencePieceVocabulary::SentencePieceVocabulary(const std::string& name, std::s
       processor_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
   const auto status = processor_->LoadFromSerializedProto(model_);
   require(status.ok(), "[vocabulary] ", name, ": expected a SentencePiece model: ", status.ToString());
-  ModelTypes types = model_types(model_);
-  kind_ = std::move(types.kind);
+  ModelFacts facts = model_facts(model_);
+  kind_ = std::move(facts.kind);
+  rules_ = std::move(facts.rules);
   size_ = processor_->GetPieceSize();
-  is_normal_ = std::move(types.is_normal);
-  is_normal_.resize(size_t(size_), false);
+  types_ = std::move(facts.types);
+  types_.resize(size_t(size_), PieceType::unused);
   special_.unk = processor_->unk_id();
   special_.eos = processor_->eos_id();
   special_.bos = processor_->bos_id() >= 0 ? processor_->bos_id() : special_.eos;
@@ -179,7 +196,7 @@ void SentencePieceVocabulary::apply(const std::string& name, const Json& config,
   config_ = config;
   look_for_added_tokens(config);
   size_ = size;
-  is_normal_.resize(size_t(size), false);
+  types_.resize(size_t(size), PieceType::unused);
 }
 
 SentencePieceVocabulary::~SentencePieceVocabulary() = default;

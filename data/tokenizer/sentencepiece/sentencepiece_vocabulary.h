@@ -19,6 +19,18 @@ class SentencePieceProcessor;
 }
 namespace gyre {
 
+// Types of pieces, with their numbers in sentencepiece_model.proto.
+enum class PieceType : uint8_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
+
+// How a model changes a text before it divides it into pieces.
+struct SentencePieceRules {
+  std::string character_map{};  // precompiled_charsmap; empty: characters stay as they are
+  bool adds_space = true;       // a space before a text
+  bool merges_spaces = true;    // one space for several, and none at the ends of a text
+  bool escapes_spaces = true;   // spaces are written as U+2581
+  bool space_is_suffix = false;
+};
+
 class SentencePieceVocabulary final : public Vocabulary {
  public:
   // content: a serialized model. `name` is the name of the file for messages. Throws an Error for an invalid model.
@@ -43,11 +55,13 @@ class SentencePieceVocabulary final : public Vocabulary {
   void look_for_added_tokens(const Json& config);
 
   // Whether the id belongs to a piece that is neither special, a byte, a user symbol nor unused.
-  bool is_normal(int id) const { return is_normal_[size_t(id)]; }
+  bool is_normal(int id) const { return type(id) == PieceType::normal; }
+  PieceType type(int id) const { return types_[size_t(id)]; }  // unused for an id without a piece
   float score(int id) const;
 
   bool names_bos() const { return special_.bos != special_.eos; }  // not </s> for want of <s>
   const std::string& model() const { return model_; }              // the serialized model
+  const SentencePieceRules& rules() const { return rules_; }
   // The content of a tokenizer_config.json beside it: that of the settings, or one with which transformers reads it.
   Json tokenizer_config() const;
 
@@ -62,7 +76,8 @@ class SentencePieceVocabulary final : public Vocabulary {
   int size_ = 0;
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
   std::string kind_;
-  std::vector<bool> is_normal_;  // flags by id
+  std::vector<PieceType> types_;  // types by id
+  SentencePieceRules rules_;
 };
 
 struct SentencePieceOptions {
