@@ -16,8 +16,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-constexpr size_t kAlignment = 32;
-constexpr size_t kBlockBytes = sizeof(float16) + size_t(kGgufBlock);
+constexpr size_t kGgufAlignment = 32;
+constexpr size_t kGgufBlockBytes = sizeof(float16) + size_t(kGgufBlock);
 
 template <class T>
 void append(std::string& bytes, T x) {
@@ -83,10 +83,10 @@ size_t data_bytes(const GgufTensor& tensor) {
     case GgufType::q8_0:
       break;
   }
-  return count / size_t(kGgufBlock) * kBlockBytes;
+  return count / size_t(kGgufBlock) * kGgufBlockBytes;
 }
 
-size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+size_t aligned(size_t bytes) { return (bytes + kGgufAlignment - 1) / kGgufAlignment * kGgufAlignment; }
 
 // The operations and their order are those of the package, for the same bits.
 void append_block(std::span<const float> block, std::string& bytes) {

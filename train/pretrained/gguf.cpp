@@ -26,10 +26,14 @@ void add_facts(const GgufOptions& options, std::vector<GgufKey>& keys) {
 GgufReport export_gguf(const Path& file, const EncoderOnly& model, const Vocabulary& vocabulary,
                        const GgufOptions& options) {
   const EncoderOnlyConfig& config = model.config();
-  std::vector<GgufKey> keys = gguf_keys(config, longest_text(model, options.trained_length), options.type);
+  const int64_t longest = longest_text(model, options.trained_length);
+  std::vector<GgufKey> keys = gguf_keys(config, longest, options.type);
   const std::string architecture = std::get<std::string>(keys.front().value);
   add_facts(options, keys);
-  const GgufVocabulary tokenizer = gguf_vocabulary(vocabulary);
+  GgufVocabulary tokenizer = gguf_vocabulary(vocabulary);
+  if (config.attention.kind == AttentionKind::window && config.attention.window < longest)
+    tokenizer.notes.push_back(concat("llama.cpp has no window: the context length in the file is the window, ",
+                                     config.attention.window, " instead of ", longest, " tokens"));
   keys.insert(keys.end(), tokenizer.keys.begin(), tokenizer.keys.end());
   const auto end = std::ranges::find_if(options.ends, [&](int32_t id) { return id != vocabulary.eos(); });
   if (end != options.ends.end()) keys.push_back({"tokenizer.ggml.eot_token_id", uint32_t(*end)});

@@ -100,7 +100,8 @@ def main():
         golden[folder.name] = {"keys": keys(config, architecture), "tensors": {
             name: {"sizes": list(values.shape)[::-1], "crc32c": crc32c(numpy.ascontiguousarray(values, numpy.float32).tobytes())}
             for name, values in sorted(tensors(config, weights, architecture).items())}}
-    (FOLDER / "gguf.json").write_text(json.dumps(golden, indent=1) + "\n")
+    lines = [f"{json.dumps(name)}: {json.dumps(model, separators=(',', ':'))}" for name, model in golden.items()]
+    (FOLDER / "gguf.json").write_text("{" + ",\n".join(lines) + "}\n")
 
 
 if __name__ == "__main__":

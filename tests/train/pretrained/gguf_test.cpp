@@ -124,6 +124,21 @@ TEST_CASE_FIXTURE(InDirectory, "GGUF: an exported model has its vocabulary, its 
                                      " tensors, q8_0, a vocabulary of 405 pieces"));
 }
 
+TEST_CASE_FIXTURE(InDirectory, "GGUF: a window limits the context") {
+  const auto model = small_model("llama-tiny", [](EncoderOnlyConfig& c) {
+    c.attention.kind = AttentionKind::window;
+    c.attention.window = 20;
+  });
+  const auto notes = [&](int length) {
+    return export_gguf(directory / "model.gguf", *model, *byte_pairs(), {.trained_length = length}).notes;
+  };
+  CHECK(notes(20).empty());
+  CHECK(notes(48) ==
+        std::vector<std::string>{"llama.cpp has no window: the context length in the file is the window, 20 "
+                                 "instead of 48 tokens"});
+  CHECK(GgufFile(directory / "model.gguf").keys.at("llama.context_length") == "20");
+}
+
 TEST_CASE_FIXTURE(InDirectory, "GGUF: models that llama.cpp does not have are errors of one line, and leave no file") {
   const auto check_error = [&](const char* preset, const std::string& expected,
                                const std::function<void(EncoderOnlyConfig&)>& change) {
