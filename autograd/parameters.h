@@ -35,6 +35,17 @@ struct SparseGradient {
   double factor = 1;
 };
 
+struct Parameter;
+
+// A low-rank adapter of some rows of a weight (LoRA, Hu et al. 2022): they act as the sum of their values and scale b
+// a.
+struct LowRankAdapter {
+  int64_t first = 0, rows = 0;           // rows of the weight
+  Parameter *a = nullptr, *b = nullptr;  // (rank, columns of the weight) and (rows, rank)
+  double scale = 1;
+  double dropout = 0;  // rate on the input of a
+};
+
 // A named parameter: a view of the arenas of its Parameters. Without an arena of gradients, `gradient` is undefined
 // while it is zero.
 struct Parameter {
@@ -47,6 +58,8 @@ struct Parameter {
   // Of the weight of a linear layer inside the model: the rows of each matrix that it stacks, such as those of queries,
   // keys and values. Empty for all other parameters. Muon updates these matrices as wholes.
   std::vector<int64_t> matrix_rows;
+  // Of the same weights: adapters of different rows, which belong to another store (models/modules/lora.h).
+  std::vector<LowRankAdapter> adapters;
   int index = 0;       // position in its Parameters
   int64_t offset = 0;  // first element in the arenas
   Tensor value, gradient;

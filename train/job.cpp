@@ -116,6 +116,7 @@ RunIdentity run_identity(const TrainOptions& options, const OptimizerOptions& op
   auto& [of_data, of_bits] = identity.options;
   of_data["training data"] = hexadecimal(parts.data->checksum());
   of_data["vocabulary"] = hexadecimal(parts.vocabulary.vocabulary->fingerprint());
+  if (parts.lora) of_data[kBaseOption] = parts.lora->digest;
   of_bits["precision"] = enum_name(context.precision);
   of_bits["kernels"] = kernels_text(context.kernels, context.precision);
   // In deterministic mode the result depends on the tree over the micro-batches, but not on the number of ranks.
@@ -217,6 +218,7 @@ void write_run_files(const RunDirectory& run, const TrainOptions& options, const
   parts.vocabulary.vocabulary->save(vocabulary);
   if (options.start.overwrite) run.remove_other_vocabularies(vocabulary);
   if (!parts.task.is_null()) write_file(run.task(), json_text(parts.task, 2) + "\n");
+  if (parts.lora) write_file(lora_path(run.path()), json_text(parts.lora->to_json(run.path()), 2) + "\n");
   if (!parts.chat_template.empty()) write_file(run.path() / kChatTemplateFile, parts.chat_template);
 }
 

@@ -11,6 +11,7 @@
 #include "gyre/core/io/json.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/data/tokenizer/vocabulary.h"
+#include "gyre/train/checkpoint/lora_record.h"
 #include "gyre/train/options.h"
 #include "gyre/train/parallel/communicator.h"
 #include "gyre/train/resume.h"
@@ -42,6 +43,7 @@ struct TaskParts {
   std::vector<RunStage> stages;          // stages in order, from update 0 to the end of the run; empty: none
   Json task;                             // content of task.json; null: no such file
   std::string chat_template;             // content of chat_template.jinja; empty: no such file
+  std::optional<LoraRecord> lora;        // content of lora.json, if the model trains adapters
   // Called if the options enable validation, after the weights have been initialized or restored.
   std::function<std::unique_ptr<Validation>()> make_validation;
 };

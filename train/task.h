@@ -82,6 +82,7 @@ class TrainingModel {
  public:
   virtual ~TrainingModel() = default;
 
+  // The parameters that are trained and saved; those of a base with adapters are neither.
   virtual Parameters& parameters() = 0;
   // Called before each update, for state that changes other than by gradients. `update` counts from the start of the
   // run. The new state is a pure function of the seed and the update.

@@ -336,6 +336,12 @@ DecoderFamily decoder_family_of(const EncoderOnlyConfig& config) {
   return family;
 }
 
+bool has_fused_projections(const EncoderOnlyConfig& config) {
+  if (!config.causal) return false;
+  const DecoderFamily family = most_similar_family(config);
+  return family == DecoderFamily::gpt_neox || family == DecoderFamily::gpt2;
+}
+
 EncoderOnlyConfig read_decoder_config(const Json& json, DecoderFamily family, const std::string& context) {
   const DecoderArchitecture& architecture = architecture_of(family);
   const Json type = json.value("model_type", Json(architecture.model_type));

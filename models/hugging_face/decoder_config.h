@@ -27,6 +27,9 @@ DecoderFamily decoder_family_of(const EncoderOnlyConfig& config);
 // each after a line break and two spaces; empty if there is none.
 std::string decoder_differences(const EncoderOnlyConfig& config);
 
+// Whether the family that is most similar to the model has queries, keys and values in one linear layer, as GPT-2 does.
+bool has_fused_projections(const EncoderOnlyConfig& config);
+
 // Reads a config.json; `context` begins the errors. Absent keys have transformers' defaults. Throws an Error for
 // invalid and unsupported values.
 EncoderOnlyConfig read_decoder_config(const Json& json, DecoderFamily family, const std::string& context);

@@ -623,4 +623,27 @@ TensorReport read_hugging_face_weights(std::span<const SafetensorsFile> files, P
   return report;
 }
 
+std::vector<HuggingFaceModule> hugging_face_modules(Parameters& parameters, const EncoderOnlyConfig& config) {
+  std::vector<HuggingFaceModule> modules;
+  const auto add = [&](const Parameter& p, const std::string& tensor, Rows rows) {
+    if (p.matrix_rows.empty() || !p.name.ends_with(".weight")) return;
+    modules.push_back({tensor.substr(0, tensor.rfind('.')), &parameters[size_t(p.index)], std::move(rows)});
+  };
+  if (config.causal) {
+    for (Part& part : Parts(config).of(parameters)) add(*part.parameter, part.theirs, std::move(part.rows));
+    return modules;
+  }
+  const Naming naming(family_of(config));
+  for (const Parameter& p : parameters) {
+    const std::vector<std::string> names = their_names(p.name, naming);
+    const int64_t rows = p.shape[0] / int64_t(names.size());
+    for (size_t i = 0; i < names.size(); ++i) add(p, names[i], range(int64_t(i) * rows, rows));
+  }
+  return modules;
+}
+
+bool stores_transposed(const EncoderOnlyConfig& config) {
+  return config.causal && decoder_family_of(config) == DecoderFamily::gpt2;
+}
+
 }  // namespace gyre

@@ -39,4 +39,17 @@ struct TensorReport {
 TensorReport read_hugging_face_weights(std::span<const SafetensorsFile> files, Parameters& parameters,
                                        const EncoderOnlyConfig& config);
 
+// A linear layer of transformers' model: rows of a weight, in the order that it has them.
+struct HuggingFaceModule {
+  std::string name;  // "model.layers.0.self_attn.q_proj"
+  Parameter* weight;
+  std::vector<int64_t> rows;
+};
+// The linear layers inside the model (Parameter::matrix_rows), by their weights. Throws an Error if transformers has no
+// equivalent of the model.
+std::vector<HuggingFaceModule> hugging_face_modules(Parameters& parameters, const EncoderOnlyConfig& config);
+
+// Whether transformers stores the weights of the linear layers transposed, (in, out).
+bool stores_transposed(const EncoderOnlyConfig& config);
+
 }  // namespace gyre

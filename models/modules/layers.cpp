@@ -14,14 +14,41 @@ LinearLayer::LinearLayer(Parameters& parameters, const std::string& name, int64_
   if (has_bias) bias_ = &parameters.add(name + ".bias", {out}, Init::constant(0), /*decay=*/false);
 }
 
-Var LinearLayer::operator()(const Var& x) const { return linear(x, x.tape().parameter(*weight_), bias(x.tape())); }
+Var LinearLayer::operator()(const Var& x) const {
+  if (!weight_->adapters.empty()) return adapted(x, 0, weight_->shape[0]);
+  return linear(x, x.tape().parameter(*weight_), bias(x.tape()));
+}
 
 Var LinearLayer::columns(const Var& x, int64_t first, int64_t count) const {
+  if (!weight_->adapters.empty()) return adapted(x, first, count);
   return linear(x, x.tape().parameter(*weight_), bias(x.tape()), first, count);
 }
 
-Var LinearLayer::activated(const Var& x, Activation kind, double dropout) const {
-  return linear_activation(x, x.tape().parameter(*weight_), bias(x.tape()), kind, dropout);
+Var LinearLayer::activated(const Var& x, Activation kind, double rate) const {
+  if (!weight_->adapters.empty()) return dropout(activation(adapted(x, 0, weight_->shape[0]), kind), rate);
+  return linear_activation(x, x.tape().parameter(*weight_), bias(x.tape()), kind, rate);
+}
+
+// Columns first .. first + count - 1 of y, in parts that each have one adapter or none.
+Var LinearLayer::adapted(const Var& x, int64_t first, int64_t count) const {
+  Tape& tape = x.tape();
+  std::vector<Var> parts;
+  for (int64_t at = first, end = first + count; at < first + count; at = end, end = first + count) {
+    const LowRankAdapter* adapter = nullptr;
+    for (const LowRankAdapter& each : weight_->adapters) {
+      const int64_t last = each.first + each.rows;
+      if (each.first <= at && at < last) adapter = &each;
+      for (const int64_t limit : {each.first, last})
+        if (limit > at) end = std::min(end, limit);
+    }
+    Var part = linear(x, tape.parameter(*weight_), bias(tape), at, end - at);
+    if (adapter != nullptr) {
+      const Var low = scale(linear(dropout(x, adapter->dropout), tape.parameter(*adapter->a)), adapter->scale);
+      part = add(part, linear(low, tape.parameter(*adapter->b), {}, at - adapter->first, end - at));
+    }
+    parts.push_back(std::move(part));
+  }
+  return parts.size() == 1 ? parts.front() : concat(parts, 1);
 }
 
 NormLayer::NormLayer(Parameters& parameters, const std::string& name, int64_t dim, NormType type, bool has_bias,

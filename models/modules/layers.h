@@ -13,7 +13,8 @@
 namespace gyre {
 
 // A linear layer, which registers its parameters, like the norm layer, as name.weight and name.bias:
-// y(n, out) = x(n, in) w^T + bias, w(out, in). The bias, if there is one, is initialized to zero.
+// y(n, out) = x(n, in) w^T + bias, w(out, in). The bias, if there is one, is initialized to zero. With adapters of the
+// weight (models/modules/lora.h), y is larger by scale (dropout(x) a^T) b^T in the columns of each.
 class LinearLayer {
  public:
   LinearLayer(Parameters& parameters, const std::string& name, int64_t in, int64_t out, const Init& weight,
@@ -29,6 +30,7 @@ class LinearLayer {
 
  private:
   Var bias(Tape& tape) const { return bias_ ? tape.parameter(*bias_) : Var(); }
+  Var adapted(const Var& x, int64_t first, int64_t count) const;
 
   Parameter *weight_, *bias_ = nullptr;
 };

@@ -107,6 +107,25 @@ TEST_CASE("a masked language model has the same bits on any number of ranks, and
   }
 }
 
+TEST_CASE("adapters have the same bits on any number of ranks, with ZeRO or without") {
+  const SharedDirectory directory;
+  train_alone(directory.options("base", "3u"), tiny_nmt_config());
+  const auto options = [&](const std::string& run, int zero) {
+    NmtOptions o = deterministic(directory.options(run, "15u"), 8);
+    o.pretrained_model = directory / "base";
+    o.lora = {.rank = 2, .targets = {"all-linear"}, .dropout = 0.1};
+    o.parallel.zero = zero;
+    return o;
+  };
+  train_alone(options("one", 0), tiny_nmt_config());
+  for (const int zero : {0, 1, 2}) {
+    CAPTURE(zero);
+    const std::string many = "many" + std::to_string(zero);
+    train_nmt(options(many, zero), tiny_nmt_config(), ranks());
+    check_same_runs(directory / many, directory / "one");
+  }
+}
+
 TEST_CASE("batches with nothing to predict update nothing on any number of ranks") {
   const SharedDirectory directory;
   if (ranks().rank() == 0) write_tiny_documents(directory / "documents");

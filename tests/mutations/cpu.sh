@@ -60,3 +60,15 @@ mutation "gradients: the first bucket is not all-reduced" \
   train/parallel/reducer.cpp train/parallel/reducer.cpp \
   '  sum_->start(' '  if (index > 0) sum_->start(' \
   ranks 'buckets sum all micro-batches*'
+mutation "adapters: merging leaves out the scale" \
+  models/modules/lora.cpp models/modules/lora.cpp \
+  'double(out[i]) + adapter.scale * sums[i]' 'double(out[i]) + sums[i]' \
+  models 'lora: *'
+mutation "adapters: a part of a weight gets the columns of the whole adapter" \
+  models/modules/layers.cpp models/modules/layers.cpp \
+  '{}, at - adapter->first, end - at' '{}, 0, end - at' \
+  models 'lora: *'
+mutation "adapters: another base is taken for the one of the run" \
+  train/checkpoint/lora_record.cpp train/checkpoint/lora_record.cpp \
+  'digest == record.digest' 'digest.size() <= record.digest.size()' \
+  train '*adapters: *'

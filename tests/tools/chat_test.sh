@@ -116,5 +116,10 @@ sed -n 's/^    \(build\/gyre.*\)/\1/p; s/^      \(--.*\)/\1/p' "$ROOT/tools/docs
 rm -rf chat chat-hf
 sed -i 's/--after 2e/--after 2u/; s/--max-length 512/--max-length 200/; s/--valid-freq 1e --save-freq 1e/--valid-freq 1u --save-freq 1u/' page.sh
 sed -i 's/--learn-rate 2e-5/--learn-rate 2e-5 --quiet/; s/--chat-template chatml/--chat-template zephyr/' page.sh
-same "the page has commands" "$(wc -l < page.sh)" 4
+sed -i 's/--learn-rate 2e-4/--learn-rate 2e-4 --quiet/' page.sh
+same "the page has commands" "$(wc -l < page.sh)" 7
 check "the commands of the page" bash -e page.sh
+build/gyre import --from peft lora-peft/ --base-model base/ --output again/ 2> report.txt
+for run in lora again merged; do generate --model $run/ --temperature 0 --max-tokens 20 --prompt "$question" > $run.txt; done
+same "imported adapters" "$(cat again.txt)" "$(cat lora.txt)"
+same "merged adapters" "$(cat merged.txt)" "$(cat lora.txt)"

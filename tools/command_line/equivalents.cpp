@@ -30,7 +30,7 @@ constexpr std::string_view kInt8 = "--precision int8 of gyre translate and gyre 
 constexpr std::string_view kJointVocabulary =
     "source and target have one joint vocabulary, which gyre vocab --input SOURCE TARGET makes";
 constexpr std::string_view kImport = "--from hf DIRECTORY";
-constexpr std::string_view kNoLora = "there is no LoRA; --freeze PATTERN trains a part of the weights";
+constexpr std::string_view kLora = "gyre train lm, mlm and nmt train adapters with --lora-rank";
 
 // `options`: equivalent options, of which the first that the command has is suggested. `explanation`: the explanation
 // if the command has none of them.
@@ -144,8 +144,8 @@ void add_device_names(Equivalents& all) {
       {{},
        "every rank has the whole model; --zero 2 shards the gradients and the state of the optimizer, and "
        "--recompute saves activations"});
-  add(all, {"lora", "use-lora", "lora-r", "lora-rank", "lora-alpha", "lora-dropout", "use-peft", "peft", "qlora"},
-      {{}, std::string(kNoLora)});
+  add(all, {"lora", "use-lora", "lora-r", "lora-rank", "use-peft", "peft", "qlora"},
+      {{"--lora-rank"}, std::string(kLora)});
   add(all, {"load-in-8bit", "load-in-4bit", "quantize", "quantize-bits", "quantization"}, {{}, std::string(kInt8)});
 }
 
@@ -212,7 +212,8 @@ Equivalents make_subcommand_equivalents() {
             {{},
              "gyre train lm --init-from MODEL continues a decoder; train classify, pair, regress and match tune an "
              "encoder with --pretrained-model"});
-  add_words({"finetune-lora", "lora", "merge-lora"}, {{}, std::string(kNoLora)});
+  add_words({"finetune-lora", "lora"}, {{}, std::string(kLora)});
+  add_words({"merge-lora"}, {{"checkpoint merge"}});
   add_words({"resume", "continue"}, {{}, "gyre train TASK --model RUN continues a run"});
   add_words({"launch", "run", "torchrun", "accelerate", "deepspeed"},
             {{}, "mpirun -n N gyre train .. starts N processes"});

@@ -1,4 +1,5 @@
-// gyre checkpoint info | verify | prune | average | diff: prints, verifies, removes, averages and compares checkpoints.
+// gyre checkpoint info | verify | prune | average | merge | diff: prints, verifies, removes, averages, merges and
+// compares checkpoints.
 #include "gyre/train/checkpoint/checkpoint.h"
 
 #include <algorithm>
@@ -13,7 +14,12 @@
 #include "gyre/core/io/safetensors.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/data/text/utf8.h"
+#include "gyre/models/encoder_decoder.h"
+#include "gyre/models/encoder_only.h"
+#include "gyre/train/checkpoint/lora_record.h"
 #include "gyre/train/checkpoint/model_file.h"
+#include "gyre/train/pretrained/hugging_face.h"
+#include "gyre/train/pretrained/trained_model.h"
 #include "tools/command_line/messages.h"
 #include "tools/options/model_choice.h"
 #include "tools/program.h"
@@ -50,10 +56,10 @@ Json training_summary(const Path& checkpoint) {
           {"version", state.version}};
 }
 
-// Summary of a checkpoint that has only weights: an average or an imported model.
+// Summary of a checkpoint that has only weights: an average, an imported or a merged model.
 Json weights_summary(const Path& checkpoint, const Json& manifest) {
   Json summary{{"checkpoint", checkpoint.string()}};
-  for (const char* maker : {"averaged", "imported"}) {
+  for (const char* maker : {"averaged", "imported", "merged"}) {
     if (manifest.contains(maker)) summary[maker] = manifest[maker];
   }
   summary["version"] = manifest.value("gyre", "");
@@ -163,6 +169,52 @@ void add_checkpoint_average_command(Program& program) {
   table.add("--checkpoints,--inputs", args->checkpoints, "NAME...",
             "average these checkpoints instead, given by name or path");
   table.add_flag("--json", args->json, "print one JSON object");
+}
+
+// ---- gyre checkpoint merge: adds the adapters of a run to the weights of its base --------------------------------
+
+struct MergeArgs {
+  Path model, output;
+  std::string which;
+  bool overwrite = false;
+};
+
+// The state of the training goes along, by which other commands know how the texts of the training began.
+template <class Model>
+void write_merged(const MergeArgs& args, const Path& run) {
+  const Path file = find_model_file(args.model, args.which);
+  const auto model = load_model<Model>(file, "", {});
+  Json state = read_manifest(file.parent_path());
+  state.erase("tensors");
+  state["merged"] = std::filesystem::absolute(file).lexically_normal().string();
+  const auto complete = [&](const Path& into) { copy_model_files(run, into); };
+  write_run_of_weights(args.output, {model->parameters(), model->config().to_json(), state, complete}, args.overwrite);
+}
+
+int merge(const MergeArgs& args) {
+  const Path run = find_run(args.model);
+  require(find_lora_record(run).has_value(), "[--model] ", run.string(),
+          ": expected a run with adapters (train --lora-rank), found a whole model");
+  print_model_choice(args.model, args.which);
+  if (model_kind(run) == EncoderDecoderConfig::kModel) {
+    write_merged<EncoderDecoder>(args, run);
+  } else {
+    write_merged<EncoderOnly>(args, run);
+  }
+  print_message(concat("made ", args.output.string()));
+  return 0;
+}
+
+void add_merge(Program& program) {
+  auto args = std::make_shared<MergeArgs>();
+  OptionTable& table =
+      program.command("checkpoint merge", "write a run whose weights are those of a base with its adapters merged in",
+                      [args] { return merge(*args); });
+  add_model_rows(table, args->model, args->which);
+  table.add("--output,-o", args->output, "DIRECTORY", "run directory to create");
+  table.required("output");
+  table.add_flag("--overwrite", args->overwrite,
+                 "replace the run in the directory; files that Gyre did not create stay");
 }
 
 // ---- gyre checkpoint diff: compares two checkpoints ----------------------------------------------------------------
@@ -311,11 +363,12 @@ void add_checkpoint_diff_command(Program& program) {
 }  // namespace
 
 void add_checkpoint_commands(Program& program) {
-  program.describe_group("checkpoint", "inspect, verify, average and prune checkpoints");
+  program.describe_group("checkpoint", "inspect, verify, average, merge and prune checkpoints");
   add(program, "checkpoint info", "print a checkpoint's state.json", info);
   add(program, "checkpoint verify", "verify the checksums of all tensors", verify);
   add_checkpoint_diff_command(program);
   add_checkpoint_average_command(program);
+  add_merge(program);
   add_prune(program);
 }
 

@@ -22,10 +22,12 @@
 #include "gyre/data/tokenizer/tokenizer_config.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/models/hugging_face/generation_config.h"
+#include "gyre/train/checkpoint/lora_record.h"
 #include "gyre/train/checkpoint/progress.h"
 #include "gyre/train/log/console.h"
 #include "gyre/train/pretrained/gguf.h"
 #include "gyre/train/pretrained/hugging_face.h"
+#include "gyre/train/pretrained/peft.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "gyre/train/resume.h"
 #include "gyre/train/tasks/matching/match_objective.h"
@@ -210,7 +212,8 @@ Json option_facts(const Records& records) {
   const RunOptions recorded = without_later_stages(records.state->options, records.state->progress.updates);
   for (const OptionTexts* texts : {&recorded.of_data, &recorded.of_bits})
     for (const auto& [name, value] : *texts) {
-      if (name.ends_with("training data") || name == "vocabulary" || value.empty()) continue;  // checksums
+      const bool is_checksum = name.ends_with("training data") || name == "vocabulary" || name == kBaseOption;
+      if (is_checksum || value.empty()) continue;
       options.push_back(
           {{"name", name}, {"value", markdown(value.find('/') == std::string::npos ? value : file_name(value))}});
     }
@@ -396,7 +399,16 @@ int export_to_llama_cpp(const ExportArgs& args, const Path& run) {
   return 0;
 }
 
+int export_adapters(const ExportArgs& args) {
+  for (const char* name : {"title", "language", "license"})
+    args.table->reject_unused(name, false, "--to peft writes no model card");
+  print_model_choice(args.model, args.checkpoint);
+  print_message(concat("made ", write_peft(args.output, args.model, args.checkpoint, args.overwrite)));
+  return 0;
+}
+
 int export_model(const ExportArgs& args) {
+  if (args.to == "peft") return export_adapters(args);
   args.card.validate();
   const bool is_gguf = args.to == "gguf";
   args.table->reject_unused("outtype", is_gguf, "--to is " + args.to);
@@ -418,11 +430,12 @@ int export_model(const ExportArgs& args) {
 void add_export_command(Program& program) {
   auto args = std::make_shared<ExportArgs>();
   OptionTable& table =
-      program.command("export", "export a trained model to Hugging Face's transformers or to llama.cpp",
+      program.command("export", "export a trained model to Hugging Face's transformers, llama.cpp or PEFT",
                       [args] { return export_model(*args); });
   args->table = &table;
-  table.add_choice("--to", args->to, {"hf", "gguf"},
-                   "format: hf for transformers, gguf for llama.cpp, ollama and others that read its files");
+  table.add_choice("--to", args->to, {"hf", "gguf", "peft"},
+                   "format: hf for transformers, with adapters merged into the model; gguf for llama.cpp, ollama and "
+                   "others that read its files; peft for the adapters alone");
   table.required("to");
   add_model_rows(table, args->model, args->checkpoint);
   table.add(

@@ -9,6 +9,7 @@
 #include "gyre/core/io/safetensors.h"
 #include "gyre/core/version.h"
 #include "gyre/train/checkpoint/checkpoint.h"
+#include "gyre/train/checkpoint/lora_record.h"
 #include "gyre/train/checkpoint/run_directory.h"
 
 namespace gyre {
@@ -115,7 +116,9 @@ std::string describe_model(const Path& model, const std::string& which) {
   return links.empty() ? checkpoint.string() : concat(checkpoint.string(), " (", links, ")");
 }
 
-Path find_run(const Path& model) {
+namespace {
+
+std::optional<Path> run_around(const Path& model) {
   // run / checkpoints / step-00001000 / model.safetensors
   constexpr int kDepth = 3;
   Path directory = fs::absolute(model).lexically_normal();
@@ -123,12 +126,26 @@ Path find_run(const Path& model) {
     if (fs::exists(config_path(directory))) return directory;
     directory = directory.parent_path();
   }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Path find_run(const Path& model) {
+  if (const auto run = run_around(model)) return *run;
   throw Error("[model] ", model.string(), ": expected config.json in the run directory it belongs to, found none");
 }
 
 void load_model_weights(const Path& model, Parameters& parameters, const std::string& which) {
   const Path file = find_model_file(model, which);
   verify_if_checkpoint(file);
+  const auto run = run_around(file);
+  if (const auto record = run ? find_lora_record(*run) : std::nullopt) {
+    load_base(*record, *run, parameters);
+    LoraAdapters adapters(parameters, record->options);
+    read_adapters(file, parameters, adapters);
+    return adapters.merge();
+  }
   std::vector<NamedTensor> targets;
   for (const Parameter& p : parameters) targets.push_back({p.name, p.value});
   read_safetensors(open_safetensors(file), targets);

@@ -21,7 +21,8 @@ std::string describe_model(const Path& model, const std::string& which = "");
 Path find_run(const Path& model);
 
 // Reads the parameters from the file that find_model_file() returns. Throws an Error that names every tensor that is
-// missing, is unexpected or has a wrong shape, and one if a tensor of a checkpoint fails its checksum.
+// missing, is unexpected or has a wrong shape, and one if a tensor of a checkpoint fails its checksum. Of a run with
+// adapters (train/checkpoint/lora_record.h), they are the weights of the base with the adapters merged into them.
 void load_model_weights(const Path& model, Parameters& parameters, const std::string& which = "");
 
 // Writes the arithmetic mean of model files to <output>/model.safetensors, and <output>/state.json. Sums are in f64;

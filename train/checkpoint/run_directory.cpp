@@ -459,7 +459,8 @@ void RunDirectory::remove_old_run() const {
       const bool is_own = is_checkpoint_name(path.filename().string());
       if (is_own && (fs::is_symlink(path) || fs::is_directory(path))) fs::remove_all(path);
     }
-    for (const Path& path : {config(), options(), task(), metrics(), path_ / kChatTemplateFile}) fs::remove(path);
+    for (const Path& path : {config(), options(), task(), lora_path(path_), metrics(), path_ / kChatTemplateFile})
+      fs::remove(path);
     for (const Path& path : entries_of(path_)) {
       if (path.filename().string().starts_with("events.out.tfevents.")) fs::remove(path);
     }

@@ -1,7 +1,7 @@
 // The run directory of a training run, for training and for programs that read it:
 //
-//   run/  config.json  train.toml  task.json  vocab.*  chat_template.jinja  metrics.jsonl  events.out.tfevents.*
-//         train.log  .lock
+//   run/  config.json  train.toml  task.json  lora.json  vocab.*  chat_template.jinja  metrics.jsonl
+//         events.out.tfevents.*  train.log  .lock
 //         checkpoints/  step-00001000/ {model.safetensors, optimizer.safetensors, state.json}
 //                       average-last-5/ {model.safetensors, state.json}
 //                       best -> step-..   last -> step-..   average -> average-..
@@ -60,6 +60,7 @@ class RunLock {
 // Readers need only the path. For training, the class RunDirectory below owns the directory.
 inline Path config_path(const Path& run) { return run / "config.json"; }
 inline Path task_path(const Path& run) { return run / "task.json"; }  // classifiers only
+inline Path lora_path(const Path& run) { return run / "lora.json"; }  // runs with adapters only
 inline Path checkpoints_path(const Path& run) { return run / "checkpoints"; }
 inline Path state_path(const Path& checkpoint) { return checkpoint / "state.json"; }
 // The name of the directory, also of "." and "run/".
@@ -120,8 +121,9 @@ class RunDirectory {
     if (save_observer_) save_observer_(stage, updates);
   }
 
-  // Removes the run that the directory held when it was opened: checkpoints, config, options, task, chat template,
-  // metrics and the lines of the log until then, but neither the vocabulary nor files that Gyre did not create.
+  // Removes the run that the directory held when it was opened: checkpoints, config, options, task, adapters, chat
+  // template, metrics and the lines of the log until then, but neither the vocabulary nor files that Gyre did not
+  // create.
   void remove_old_run() const;
   void mark_best(const Path& checkpoint) const { point_link(path_, "best", checkpoint); }
   void mark_last(const Path& checkpoint) const { point_link(path_, "last", checkpoint); }

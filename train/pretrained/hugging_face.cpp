@@ -180,7 +180,7 @@ bool belongs_to_model(const std::string& name) {
 // Whether a run of an imported model has an entry of this name.
 bool belongs_to_run(const std::string& name) {
   return name == "config.json" || name == "checkpoints" || name == kGenerationConfigFile || name == kChatTemplateFile ||
-         name.starts_with("vocab.");
+         name == lora_path({}).filename() || name.starts_with("vocab.");
 }
 
 std::unique_ptr<EncoderOnly> make_model(const EncoderOnlyConfig& c) { return std::make_unique<EncoderOnly>(c); }
@@ -312,23 +312,16 @@ HuggingFaceModel read_hugging_face(const Path& directory, const TokenizerChoice&
   return read;
 }
 
-std::string write_imported_run(const HuggingFaceModel& imported, const Path& from, const Path& path, bool overwrite) {
+void write_run_of_weights(const Path& path, const RunOfWeights& content, bool overwrite) {
   require_free(path, overwrite, belongs_to_run);
-  const auto config = std::visit([](const auto& m) { return m->config().to_json(); }, imported.model);
-  const bool causal = std::visit([](const auto& m) { return encoder_of(m->config()).causal; }, imported.model);
   TensorFile weights{kModelFile, {}};
-  for (const Parameter& p : imported.parameters()) weights.tensors.push_back(source_of({p.name, p.value}));
+  for (const Parameter& p : content.weights) weights.tensors.push_back(source_of({p.name, p.value}));
   const auto write = [&](const Path& into) {
-    Json state{{"gyre", kVersion}, {"imported", fs::absolute(from).lexically_normal().string()}};
-    if (!imported.tensors.initialized.empty()) state["initialized"] = imported.tensors.initialized;
     const Path checkpoint = checkpoint_path(into, 0);
-    write_directory(checkpoint, [&](const Path& directory) { write_manifest(directory, state, {weights}); });
+    write_directory(checkpoint, [&](const Path& directory) { write_manifest(directory, content.state, {weights}); });
     point_link(into, "last", checkpoint);
-    if (imported.vocabulary) imported.vocabulary->save(into / hugging_face_copy_name(*imported.vocabulary));
-    write_file(config_path(into), json_text(config, 2) + "\n");
-    if (imported.task) write_file(task_path(into), json_text(imported.task->to_json(), 2) + "\n");
-    if (causal && fs::exists(from / kGenerationConfigFile))
-      write_file(into / kGenerationConfigFile, read_file(from / kGenerationConfigFile));
+    write_file(config_path(into), json_text(content.config, 2) + "\n");
+    content.complete(into);
   };
   const RunDirectory run(path);
   try {
@@ -342,9 +335,30 @@ std::string write_imported_run(const HuggingFaceModel& imported, const Path& fro
     run.abandon();
     throw;
   }
+}
+
+void copy_model_files(const Path& run, const Path& into) {
+  for (const std::string& name : files_of_model(run, belongs_to_run))
+    if (fs::is_regular_file(run / name) && name != "config.json" && name != lora_path(run).filename())
+      write_file(into / name, read_file(run / name));
+  if (fs::exists(task_path(run))) write_file(task_path(into), read_file(task_path(run)));
+}
+
+std::string write_imported_run(const HuggingFaceModel& imported, const Path& from, const Path& path, bool overwrite) {
+  const auto config = std::visit([](const auto& m) { return m->config().to_json(); }, imported.model);
+  const bool causal = std::visit([](const auto& m) { return encoder_of(m->config()).causal; }, imported.model);
+  Json state{{"gyre", kVersion}, {"imported", fs::absolute(from).lexically_normal().string()}};
+  if (!imported.tensors.initialized.empty()) state["initialized"] = imported.tensors.initialized;
+  const auto complete = [&](const Path& into) {
+    if (imported.vocabulary) imported.vocabulary->save(into / hugging_face_copy_name(*imported.vocabulary));
+    if (imported.task) write_file(task_path(into), json_text(imported.task->to_json(), 2) + "\n");
+    if (causal && fs::exists(from / kGenerationConfigFile))
+      write_file(into / kGenerationConfigFile, read_file(from / kGenerationConfigFile));
+  };
+  write_run_of_weights(path, {imported.parameters(), config, state, complete}, overwrite);
   const size_t initialized = imported.tensors.initialized.size();
   return concat(path.string(), ": ", causal ? "decoder-only" : config.at("model").get<std::string>(), " of ",
-                imported.parameters().elements(), " parameters in ", weights.tensors.size(), " tensors, ",
+                imported.parameters().elements(), " parameters in ", imported.parameters().count(), " tensors, ",
                 initialized == 0 ? "none" : std::to_string(initialized), " newly initialized, ",
                 describe_vocabulary(imported.vocabulary.get()));
 }

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <variant>
@@ -37,10 +38,25 @@ bool is_hugging_face(const Path& directory);
 // Reads a model. tokenizer: how to read its vocabulary. Throws an Error that names the file, and the key or the tensor.
 HuggingFaceModel read_hugging_face(const Path& directory, const TokenizerChoice& tokenizer = {});
 
-// Writes a run directory with the model as a checkpoint of step 0: checkpoints/step-00000000/ {model.safetensors,
-// state.json}. state.json records the source `from`, whose generation_config.json is copied. Throws an Error if there
-// is a run already, unless `overwrite`, which leaves the files of a new directory and those that Gyre did not create. A
-// failure leaves the old run as it was. Returns a description of the result.
+// A run without a training: weights, as a checkpoint of step 0: checkpoints/step-00000000/ {model.safetensors,
+// state.json}.
+struct RunOfWeights {
+  const Parameters& weights;
+  Json config;                                     // config.json
+  Json state;                                      // state.json, without the checksums
+  std::function<void(const Path& into)> complete;  // writes the other files of the run
+};
+// Throws an Error if there is a run already, unless `overwrite`, which leaves files that Gyre did not create. A failure
+// leaves the old run as it was.
+void write_run_of_weights(const Path& run, const RunOfWeights& content, bool overwrite);
+
+// Copies the vocabulary, the task, the chat template and generation_config.json of a run, those that it has.
+void copy_model_files(const Path& run, const Path& into);
+
+// Writes a run directory with the model (write_run_of_weights()). state.json records the source `from`, whose
+// generation_config.json is copied. Throws an Error if there is a run already, unless `overwrite`, which leaves the
+// files of a new directory and those that Gyre did not create. A failure leaves the old run as it was. Returns a
+// description of the result.
 std::string write_imported_run(const HuggingFaceModel& imported, const Path& from, const Path& run, bool overwrite);
 
 struct ExportOptions {

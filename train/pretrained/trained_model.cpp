@@ -7,6 +7,7 @@
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/number_text.h"
+#include "gyre/train/checkpoint/lora_record.h"
 #include "gyre/train/checkpoint/model_file.h"
 
 namespace gyre {
@@ -55,7 +56,10 @@ std::optional<TrainState> newest_train_state(const Path& run) {
 
 std::optional<TrainState> find_run_state(const Path& model, const std::string& which) {
   if (auto state = find_train_state(model, which)) return state;
-  return newest_train_state(find_run(model));
+  const Path run = find_run(model);
+  if (auto newest = newest_train_state(run)) return newest;
+  const auto adapters = find_lora_record(run);  // imported: their base tells how texts begin
+  return adapters ? find_run_state(adapters->base, "") : std::nullopt;
 }
 
 namespace {

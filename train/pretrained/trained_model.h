@@ -90,7 +90,8 @@ TrainedModel<Model> load_trained_model(const Path& model, const std::string& whi
 std::optional<TrainState> find_train_state(const Path& model, const std::string& which);
 // Returns the state in the newest checkpoint of a run that has a readable one: resuming skips broken ones, too.
 std::optional<TrainState> newest_train_state(const Path& run);
-// Like find_train_state, or else the newest state, for what all checkpoints of the run have in common.
+// Like find_train_state, or else the newest state, for what all checkpoints of the run have in common. Of a run of
+// imported adapters, that of their base.
 std::optional<TrainState> find_run_state(const Path& model, const std::string& which);
 
 // run/task.json: the task of a classifier, which its evaluation needs in addition to the model.

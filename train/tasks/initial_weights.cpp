@@ -38,19 +38,53 @@ void require_other_run(const Path& pretrained, const StartOptions& start) {
          "another run than --model", pretrained.string());
 }
 
-void allocate_initial_weights(Parameters& parameters, const TrainOptions& options, const Path& pretrained,
-                              const Vocabulary& vocabulary, const JobContext& context) {
-  parameters.allocate(options.seed, DType::f32, context.kernels.device());
-  if (!starts_from(pretrained, options.start)) return;
-  require_other_run(pretrained, options.start);
-  if (continues(options.start)) return;
-  const Path run = find_run(pretrained), &file = options.data.vocabulary;
+namespace {
+
+// Throws an Error unless the vocabulary is that of the pretrained model.
+void require_pretrained_vocabulary(const Path& pretrained, const Path& file, const Vocabulary& vocabulary) {
+  const Path run = find_run(pretrained);
   std::error_code ignored;
   const auto own = own_vocabulary(run);
   const bool is_own = own && std::filesystem::equivalent(file, *own, ignored);
   require_run_vocabulary(run, vocabulary, concat(is_own ? "--pretrained-model: " : "--vocab: ", file.string()));
-  load_model_weights(pretrained, parameters);
-  spdlog::info("initial weights: {}", describe_model(pretrained));
+}
+
+// Reads the base, on this rank. A run that continues has a record of it.
+LoraRecord read_base(Parameters& base, const StartOptions& start, const InitialWeights& from) {
+  const auto recorded = continues(start) ? find_lora_record(start.directory) : std::nullopt;
+  if (recorded && !starts_from(from.pretrained, start)) {
+    load_base(*recorded, start.directory, base);
+    return {from.lora, recorded->base, recorded->digest};
+  }
+  load_model_weights(from.pretrained, base);
+  LoraRecord record{from.lora, find_model_file(from.pretrained), weights_digest(base)};
+  require(!recorded || recorded->digest == record.digest, "[--pretrained-model] ", record.base.string(),
+          ": expected the base that the adapters in ", start.directory.string(), " belong to, with the digest ",
+          recorded ? recorded->digest : "", " (it was ", recorded ? recorded->base.string() : "", "), got ",
+          record.digest);
+  return record;
+}
+
+}  // namespace
+
+TrainedAdapters allocate_initial_weights(Parameters& parameters, const TrainOptions& options,
+                                         const InitialWeights& from, const Vocabulary& vocabulary,
+                                         const JobContext& context) {
+  const Device device = context.kernels.device();
+  const bool is_new = !continues(options.start), adapts = from.lora.rank > 0;
+  parameters.allocate(options.seed, DType::f32, device);
+  if (adapts) parameters.free_gradients();
+  if (starts_from(from.pretrained, options.start)) {
+    require_other_run(from.pretrained, options.start);
+    if (is_new) require_pretrained_vocabulary(from.pretrained, options.data.vocabulary, vocabulary);
+    if (is_new && !adapts) load_model_weights(from.pretrained, parameters);
+    if (is_new) spdlog::info("initial weights: {}", describe_model(from.pretrained));
+  }
+  if (!adapts) return {};
+  TrainedAdapters trained{nullptr, read_base(parameters, options.start, from)};
+  trained.adapters = std::make_unique<LoraAdapters>(parameters, from.lora, from.fused);
+  trained.adapters->parameters().allocate(options.seed, DType::f32, device);
+  return trained;
 }
 
 }  // namespace gyre

@@ -1,9 +1,14 @@
 // The initial weights and the vocabulary of a run: those of a new one, or those that a run which continues has already.
 #pragma once
 
+#include <memory>
+#include <optional>
+
 #include "gyre/autograd/parameters.h"
 #include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "gyre/data/tokenizer/vocabulary.h"
+#include "gyre/models/modules/lora.h"
+#include "gyre/train/checkpoint/lora_record.h"
 #include "gyre/train/job.h"
 #include "gyre/train/options.h"
 
@@ -20,10 +25,27 @@ bool starts_from(const Path& pretrained, const StartOptions& start);
 // Throws a UsageError if the pretrained model is the run in the directory of the options, which a new run replaces.
 void require_other_run(const Path& pretrained, const StartOptions& start);
 
-// Allocates the parameters on the device of the job. In a new run, reads them from `pretrained`, unless it is empty: a
-// run directory, a checkpoint in it, or its model.safetensors. A run that continues does not read it, so it may have
-// been moved since. Throws an Error if the model has another vocabulary or other tensors.
-void allocate_initial_weights(Parameters& parameters, const TrainOptions& options, const Path& pretrained,
-                              const Vocabulary& vocabulary, const JobContext& context);
+// Where the weights of a run come from.
+struct InitialWeights {
+  const Path& pretrained;  // a run directory, a checkpoint in it, or its model.safetensors; empty: random weights
+  const LoraOptions& lora;
+  bool fused;  // see LoraAdapters
+};
+
+// The adapters that a run trains instead of the weights, if lora.rank is above 0.
+struct TrainedAdapters {
+  std::unique_ptr<LoraAdapters> adapters;  // null without adapters
+  std::optional<LoraRecord> record;
+};
+
+// Allocates the parameters on the device of the job. In a new run, reads them from `from.pretrained`. A run that
+// continues does not read it, so it may have been moved since. Throws an Error if the model has another vocabulary or
+// other tensors.
+// With adapters, which are allocated too, it frees the gradients of the parameters. A run that continues then reads the
+// base again, from where it found it before if `from.pretrained` does not exist anymore. Throws an Error if it has
+// other weights.
+TrainedAdapters allocate_initial_weights(Parameters& parameters, const TrainOptions& options,
+                                         const InitialWeights& from, const Vocabulary& vocabulary,
+                                         const JobContext& context);
 
 }  // namespace gyre

@@ -32,7 +32,8 @@ TEST_CASE("a name of another program has its meaning in the command, an explanat
   CHECK(suggest_option("--optimizer.beta1", train) == "; did you mean --optimizer-params BETA1 BETA2 EPSILON?");
   CHECK(suggest_option("--nodes", train) == ": mpirun -n N starts N processes, with --device cuda one for each GPU");
   CHECK(suggest_option("--nodes", {"--ranks", "--model"}) == "; did you mean --ranks?");
-  CHECK(suggest_option("--lora-rank", train) == ": there is no LoRA; --freeze PATTERN trains a part of the weights");
+  CHECK(suggest_option("--lora-rank", train) == ": gyre train lm, mlm and nmt train adapters with --lora-rank");
+  CHECK(suggest_option("--lora_target_modules", {"--lora-targets"}) == "; did you mean --lora-targets?");
 }
 
 // The names that people bring, with the options of gyre train lm that they find.
@@ -131,6 +132,6 @@ TEST_CASE("unknown subcommands") {
   CHECK(suggest_subcommand("run_clm", known, all) == "; did you mean train lm?");
   CHECK(suggest_subcommand("lm_eval", known, all) == "; did you mean evaluate perplexity?");
   CHECK(suggest_subcommand("fairseq-generate", known, all) == "; did you mean translate?");
-  CHECK(suggest_subcommand("finetune_lora", known, all).starts_with(": there is no LoRA"));
+  CHECK(suggest_subcommand("finetune_lora", known, all).starts_with(": gyre train lm, mlm and nmt"));
   CHECK(suggest_subcommand("frobnicate", known, all) == "; gyre help lists all commands");
 }

@@ -499,6 +499,10 @@ void add_plan_rows(OptionTable& table, PlanArgs& args) {
        "launch-us,weak,json"}));
 }
 
+void reject_adapters(const LoraOptions& lora) {
+  expect(lora.rank == 0, "--lora-rank", "0, because gyre plan plans the training of all weights", lora.rank);
+}
+
 struct PlanNmtArgs : PlanArgs {
   NmtOptions train;
   ModelArgs model;
@@ -507,6 +511,7 @@ struct PlanNmtArgs : PlanArgs {
 void add_nmt(Program& program) {
   auto args = std::make_shared<PlanNmtArgs>();
   OptionTable& table = program.command("plan nmt", "plan the training of a translation model", [args] {
+    reject_adapters(args->train.lora);
     check_pretrained_model(args->train, args->model.config);
     args->model.config.vocab_size = args->pieces(args->train.data.vocabulary);
     validate_model(*args->table, [&] { args->model.config.validate(); });
@@ -534,6 +539,7 @@ struct PlanLanguage : PlanArgs {
 
   int run(bool causal) {
     model.config.causal = model.config.causal || causal;
+    reject_adapters(train.lora);
     check_pretrained_model(train, model.config);
     model.config.vocab_size = pieces(train.data.vocabulary);
     validate_model(*table, [&] { model.config.validate(); });

@@ -22,6 +22,7 @@
 #include "gyre/data/tokenizer/continuation.h"
 #include "gyre/models/decode/generate.h"
 #include "gyre/models/encoder_only.h"
+#include "gyre/models/hugging_face/decoder_config.h"
 #include "gyre/models/modules/linear_attention.h"
 #include "gyre/train/job.h"
 #include "gyre/train/log/console.h"
@@ -32,6 +33,7 @@
 #include "gyre/train/tasks/inputs.h"
 #include "gyre/train/tasks/language/language_data.h"
 #include "gyre/train/tasks/language/language_stages.h"
+#include "gyre/train/tasks/network_model.h"
 
 namespace gyre {
 namespace {
@@ -347,19 +349,14 @@ ValidationResult LanguageValidation::run() {
 
 constexpr uint64_t kValidationSeed = 0;  // seed of the masks: the same for runs with different seeds
 
-class LanguageModel final : public TrainingModel {
+class LanguageModel final : public NetworkModel<EncoderOnly> {
  public:
-  explicit LanguageModel(const EncoderOnlyConfig& config) : model_(config), redraw_(config.attention) {}
+  explicit LanguageModel(const EncoderOnlyConfig& config) : NetworkModel(config), redraw_(config.attention) {}
 
-  Parameters& parameters() override { return model_.parameters(); }
+  // Adapters have no random vectors: those of their base stay as they are.
   void before_update(uint64_t seed, uint64_t update) override { redraw_.before_update(parameters(), seed, update); }
-  std::string describe() const override { return model_.config().describe(); }
-  Json config() const override { return model_.config().to_json(); }
-
-  const EncoderOnly& network() const { return model_; }
 
  private:
-  EncoderOnly model_;
   RandomVectorRedraw redraw_;
 };
 
@@ -368,14 +365,6 @@ struct LanguageObjective {
   SampleOptions::Task task;
   std::function<MakeInput(const Vocabulary& vocabulary, uint64_t seed)> input_maker;
 };
-
-std::unique_ptr<LanguageModel> make_model(const LanguageOptions& options, const EncoderOnlyConfig& config,
-                                          const Vocabulary& vocabulary, const JobContext& context) {
-  auto model = std::make_unique<LanguageModel>(config);
-  require_positions(options, model->network().longest());
-  allocate_initial_weights(model->parameters(), options, options.pretrained_model, vocabulary, context);
-  return model;
-}
 
 TaskParts make_parts(const LanguageOptions& given, EncoderOnlyConfig config, const LanguageObjective& objective,
                      const JobContext& context) {
@@ -386,7 +375,10 @@ TaskParts make_parts(const LanguageOptions& given, EncoderOnlyConfig config, con
   const LanguageOptions& options = *resolved;
   for (const LanguageStage& stage : options.stages) share_piped_text(stage.train_sets, context.ranks);
   config.vocab_size = vocabulary.size();
-  auto model = make_model(options, config, vocabulary, context);
+  auto model = std::make_unique<LanguageModel>(config);
+  require_positions(options, model->network().longest());
+  parts.lora = model->allocate(options, {options.pretrained_model, options.lora, has_fused_projections(config)},
+                               vocabulary, context);
   const Corpora corpora = open_corpora(options, vocabulary);
   const EncoderOnly& network = model->network();
   parts.make_validation = [resolved, &objective, &network, context, corpora, &vocabulary] {

@@ -262,6 +262,7 @@ void LanguageOptions::declare_data(OptionList& list) {
   list.add(OnResume::same_bits, break_mode(*this));
   list.group("Initialization");
   list.add(OnResume::other_bits, pretrained_model_option(&pretrained_model));
+  lora.declare(list);
 }
 
 void LanguageOptions::declare_run(OptionList& list, std::vector<std::string> valid_metrics) {
@@ -313,6 +314,7 @@ void LanguageOptions::declare(OptionList& list) {
 void LanguageOptions::validate() const {
   TrainOptions::validate();
   tokenizer.check();
+  lora.validate(!pretrained_model.empty());
   expect(!data.train_sets.empty(), "--train-sets", "text files or a token store", "nothing");
   parse_document_end(documents);
   expect_different(data.valid_sets);

@@ -10,6 +10,7 @@
 #include "gyre/data/batch/masking.h"
 #include "gyre/data/chat/answer_store.h"
 #include "gyre/data/tokenizer/tokenizer_choice.h"
+#include "gyre/models/modules/lora.h"
 #include "gyre/train/options.h"
 
 namespace gyre {
@@ -58,6 +59,7 @@ struct LanguageOptions : TrainOptions {
   // once.
   std::vector<double> train_weights;
   Path pretrained_model;                 // initial weights of a new run (train/tasks/initial_weights.h), or empty
+  LoraOptions lora;                      // adapters of the pretrained model, which are trained instead of it
   std::string documents = "blank-line";  // end of a document in text (parse_document_end())
   // Line ends inside documents. Empty: those that the run began with, or those of its token stores, or the default of
   // the vocabulary (line_ends_of_run()).

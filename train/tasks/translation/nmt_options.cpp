@@ -44,6 +44,7 @@ void NmtOptions::declare(OptionList& list) {
            "maximum length of training sentences, on either side", {.bounds = at_least(2)});
   list.group("Initialization");
   list.add(OnResume::other_bits, pretrained_model_option(&pretrained_model));
+  lora.declare(list);
   declare_training(list,
                    {.batch_unit_help = "unit of --mini-batch-words: tokens of one side, of both sides, or sentences",
                     .valid_metrics = {kTranslationMetrics.begin(), kTranslationMetrics.end()}});
@@ -95,6 +96,7 @@ void NmtOptions::validate() const {
 void NmtOptions::validate_task() const {
   OptionList::of(*this).check();
   tokenizer.check();
+  lora.validate(!pretrained_model.empty());
   expect(!data.train_sets.empty(), "--train-sets", "a source and a target file, or token stores", "none");
   expect_pairs("--train-sets", data.train_sets);
   expect_pairs("--valid-sets", data.valid_sets);

@@ -8,6 +8,7 @@
 
 #include "gyre/core/enum_names.h"
 #include "gyre/data/tokenizer/tokenizer_choice.h"
+#include "gyre/models/modules/lora.h"
 #include "gyre/train/options.h"
 
 namespace gyre {
@@ -27,6 +28,7 @@ struct NmtOptions : TrainOptions {
   }
   TokenizerChoice tokenizer;  // way to read the vocabulary
   Path pretrained_model;      // initial weights of a new run (train/tasks/initial_weights.h), or empty
+  LoraOptions lora;           // adapters of the pretrained model, which are trained instead of it
   double label_smoothing = 0.1;
   double bpe_dropout = 0;  // probability of leaving out a merge in training sentences
   BpeDropoutSide bpe_dropout_side = BpeDropoutSide::both;
