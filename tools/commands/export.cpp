@@ -408,10 +408,10 @@ int export_adapters(const ExportArgs& args) {
 }
 
 int export_model(const ExportArgs& args) {
-  if (args.to == "peft") return export_adapters(args);
-  args.card.validate();
   const bool is_gguf = args.to == "gguf";
   args.table->reject_unused("outtype", is_gguf, "--to is " + args.to);
+  if (args.to == "peft") return export_adapters(args);
+  args.card.validate();
   const Path run = find_run(args.model);
   require(model_kind(run) != EncoderDecoderConfig::kModel, "[--model] ", run.string(),
           ": translation models cannot be exported: gyre translate reads the run, and other programs can read its "
