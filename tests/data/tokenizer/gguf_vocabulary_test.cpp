@@ -46,6 +46,13 @@ Json byte_level_part(bool use_regex) {
   return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", use_regex}};
 }
 
+// nlohmann's lists of two texts would be an object.
+Json pairs(const std::vector<std::pair<std::string, std::string>>& merges) {
+  Json list = Json::array();
+  for (const auto& [left, right] : merges) list.push_back(Json::array({left, right}));
+  return list;
+}
+
 // A tokenizer.json of a SentencePiece model, with bytes and the pieces of "aab".
 Json character_tokenizer() {
   Json vocab{{"<unk>", 0}, {"<s>", 1}, {"</s>", 2}};
@@ -71,7 +78,7 @@ Json character_tokenizer() {
             {"fuse_unk", true},
             {"byte_fallback", true},
             {"vocab", vocab},
-            {"merges", {{"a", "a"}, {"a", "b"}, {"aa", "b"}, {"a", "ab"}}}}}};
+            {"merges", pairs({{"a", "a"}, {"a", "b"}, {"aa", "b"}, {"a", "ab"}})}}}};
 }
 
 }  // namespace
@@ -110,33 +117,32 @@ TEST_CASE("GGUF: pre-tokenizers by their regular expressions") {
   struct Row {
     Json pre_tokenizer;
     bool ignore_merges;
-    std::string expected;  // the name, or the part of an error that follows "got"
+    std::string expected;  // the name; empty: refused
   };
   const Json digits{{"type", "Digits"}, {"individual_digits", true}}, runs{{"type", "Digits"}};
   const Json removed{{"type", "Split"}, {"pattern", {{"Regex", kQwen2}}}, {"behavior", "Removed"}, {"invert", true}};
   Json prefixed = byte_level_part(true);
   prefixed["add_prefix_space"] = true;
   for (const Row& row :
-       {Row{byte_level_part(true), false, "gpt-2"}, Row{byte_level_part(true), true, "with ignore_merges"},
+       {Row{byte_level_part(true), false, "gpt-2"}, Row{byte_level_part(true), true, ""},
         Row{sequence({digits, byte_level_part(true)}), false, "smollm"},
-        Row{sequence({runs, byte_level_part(true)}), false, "without ignore_merges"},
+        Row{sequence({runs, byte_level_part(true)}), false, ""},
         Row{sequence({llama, byte_level_part(false)}), true, "llama-bpe"},
         Row{sequence({llama, byte_level_part(false)}), false, "smaug-bpe"},
         Row{sequence({split_part(kQwen2), byte_level_part(false)}), false, "qwen2"},
         Row{sequence({removed, byte_level_part(false)}), false, "qwen2"},
-        Row{sequence({split_part("a+"), byte_level_part(false)}), false, "without ignore_merges"},
-        Row{prefixed, false, "without ignore_merges"}}) {
+        Row{sequence({split_part("a+"), byte_level_part(false)}), false, ""}, Row{prefixed, false, ""}}) {
     CAPTURE(row.pre_tokenizer.dump());
     Json tokenizer = golden_tokenizer("gpt2");
     tokenizer["pre_tokenizer"] = row.pre_tokenizer;
     tokenizer["model"]["ignore_merges"] = row.ignore_merges;
-    if (row.expected.find(' ') == std::string::npos) {
+    if (!row.expected.empty()) {
       CHECK(gguf_text(of_json(tokenizer), "pre") == row.expected);
       continue;
     }
     const std::string error = error_of([&] { of_json(tokenizer); });
     CHECK(error.starts_with(
-        concat(kRefused, "pre_tokenizer: expected that of GPT-2, SmolLM, Llama 3, Qwen2 or Tekken, got {\"type\":")));
+        concat(kRefused, "pre_tokenizer: expected that of GPT-2, SmolLM, Llama 3, Qwen2 or Tekken, got {")));
   }
 }
 
@@ -222,7 +228,7 @@ TEST_CASE("GGUF: BPE on characters has the ranks of its merges as scores") {
                "merges: expected one for any two pieces that are a piece together, got none for \"aab\" after 1 "
                "bytes"));
   Json mixed = character_tokenizer();
-  mixed["model"]["merges"] = {{"a", "a"}, {"aa", "b"}, {"a", "b"}, {"a", "ab"}};
+  mixed["model"]["merges"] = pairs({{"a", "a"}, {"aa", "b"}, {"a", "b"}, {"a", "ab"}});
   CHECK(contains(error_of([&] { of_json(mixed); }), "merges: expected those of a piece together"));
   Json words = character_tokenizer();
   words["normalizer"] = nullptr;
