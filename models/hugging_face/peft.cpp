@@ -25,35 +25,35 @@ bool is_off(const Json& value) {
   return value.is_null() || value == false || ((value.is_object() || value.is_array()) && value.empty());
 }
 
-[[noreturn]] void reject(const std::string& context, const std::string& key, std::string_view expected,
+[[noreturn]] void refuse(const std::string& context, const std::string& key, std::string_view expected,
                          const Json& got) {
   throw Error(context, key, ": expected ", expected, ", got ", cut_for_message(got.dump()));
 }
 
 void require_plain(const Json& json, const std::string& context) {
   if (json.value("peft_type", Json()) != "LORA")
-    reject(context, "peft_type", "\"LORA\"", json.value("peft_type", Json()));
+    refuse(context, "peft_type", "\"LORA\"", json.value("peft_type", Json()));
   for (const char* key : kOtherKinds)
-    if (json.contains(key) && !is_off(json[key])) reject(context, key, "none, as in a plain LoRA", json[key]);
-  if (const Json bias = json.value("bias", Json("none")); bias != "none") reject(context, "bias", "\"none\"", bias);
+    if (json.contains(key) && !is_off(json[key])) refuse(context, key, "none, as in a plain LoRA", json[key]);
+  if (const Json bias = json.value("bias", Json("none")); bias != "none") refuse(context, "bias", "\"none\"", bias);
   // Some initializations change the weights of the base, which the adapters then belong to.
   const Json initial = json.value("init_lora_weights", Json(true));
   const bool keeps_base = !initial.is_string() || initial == "gaussian" || initial == "orthogonal" || initial == "eva";
-  if (!keeps_base) reject(context, "init_lora_weights", "one that keeps the weights of the base", initial);
+  if (!keeps_base) refuse(context, "init_lora_weights", "one that keeps the weights of the base", initial);
 }
 
 double number_of(const Json& json, const char* key, const Bounds& bounds, const std::string& context) {
   const Json value = json.value(key, Json());
-  if (!value.is_number() || !bounds.contain(value.get<double>())) reject(context, key, bounds.expected, value);
+  if (!value.is_number() || !bounds.contain(value.get<double>())) refuse(context, key, bounds.expected, value);
   return value.get<double>();
 }
 
-std::vector<std::string> words_of(const Json& json, const char* key, const std::string& context) {
+std::vector<std::string> read_words(const Json& json, const char* key, const std::string& context) {
   const Json value = json.value(key, Json());
   if (value.is_string()) return {value.get<std::string>()};
   const bool is_list = value.is_array() && !value.empty() &&
                        std::ranges::all_of(value, [](const Json& word) { return word.is_string(); });
-  if (!is_list) reject(context, key, "a list of names", value);
+  if (!is_list) refuse(context, key, "a list of names", value);
   return value;
 }
 
@@ -81,14 +81,14 @@ void copy_rows(const Tensor& from, const Tensor& to, const HuggingFaceModule& mo
   }
 }
 
-std::string last_part(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+std::string last_name(const std::string& name) { return name.substr(name.rfind('.') + 1); }
 
 // The names of the modules, or their last parts, if these choose the same modules.
 std::set<std::string> target_modules(const std::vector<HuggingFaceModule>& all, const std::set<std::string>& adapted) {
   std::set<std::string> words;
-  for (const std::string& name : adapted) words.insert(last_part(name));
+  for (const std::string& name : adapted) words.insert(last_name(name));
   const bool chooses_others = std::ranges::any_of(all, [&](const HuggingFaceModule& module) {
-    return words.contains(last_part(module.name)) && !adapted.contains(module.name);
+    return words.contains(last_name(module.name)) && !adapted.contains(module.name);
   });
   return chooses_others ? adapted : words;
 }
@@ -102,14 +102,14 @@ LoraOptions parse_peft_config(std::string_view text, const std::string& context)
   LoraOptions options;
   const Json rank = json.value("r", Json());
   const bool is_rank = rank.is_number_integer() && rank > 0 && rank <= kMaxDimension;
-  if (!is_rank) reject(context, "r", "a rank of at least 1", rank);
+  if (!is_rank) refuse(context, "r", "a rank of at least 1", rank);
   options.rank = rank;
   options.alpha = number_of(json, "lora_alpha", positive(), context);
   if (json.contains("lora_dropout")) options.dropout = number_of(json, "lora_dropout", fraction(), context);
   const Json stabilized = json.value("use_rslora", Json(false));
-  if (!stabilized.is_boolean()) reject(context, "use_rslora", "true or false", stabilized);
+  if (!stabilized.is_boolean()) refuse(context, "use_rslora", "true or false", stabilized);
   options.rank_stabilized = stabilized;
-  options.targets = words_of(json, "target_modules", context);
+  options.targets = read_words(json, "target_modules", context);
   return options;
 }
 
