@@ -131,7 +131,8 @@ TEST_CASE("lora: the gradients of adapters pass finite differences, and the base
     EncoderOnly model(config);
     allocate_nonzero(model.parameters(), 6, DType::f64);
     model.parameters().free_gradients();
-    LoraAdapters adapters(model.parameters(), {.rank = 2, .targets = {"all-linear"}, .dropout = 0.2}, false);
+    LoraAdapters adapters(model.parameters(), {.rank = 2, .alpha = 2, .targets = {"all-linear"}, .dropout = 0.2},
+                          false);
     allocate_nonzero(adapters.parameters(), 7, DType::f64);
     const MaskedInput batch = masked_batch(kSentences);
     check_gradients(adapters.parameters(), [&](Tape& tape) { return model.loss(tape, batch); });
@@ -139,7 +140,7 @@ TEST_CASE("lora: the gradients of adapters pass finite differences, and the base
   }
   EncoderDecoder translation(tiny_config());
   allocate_nonzero(translation.parameters(), 6, DType::f64);
-  LoraAdapters adapters(translation.parameters(), {.rank = 2}, false);
+  LoraAdapters adapters(translation.parameters(), {.rank = 2, .alpha = 2}, false);
   allocate_nonzero(adapters.parameters(), 7, DType::f64);
   const PairInput batch = make_batch({{4, 5}, {6}}, {{7}, {3, 4, 5}});
   check_gradients(adapters.parameters(), [&](Tape& tape) { return translation.loss(tape, batch, 0.1); });
