@@ -34,9 +34,11 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
 }
 
 std::string chosen_word(const std::string& given, const std::vector<std::string>& choices) {
+  const auto is_choice = [&](const std::string& word) { return std::ranges::find(choices, word) != choices.end(); };
+  if (is_choice(given)) return given;
   std::string word = given;
   std::replace(word.begin(), word.end(), '_', '-');
-  if (std::find(choices.begin(), choices.end(), word) != choices.end()) return word;
+  if (is_choice(word)) return word;
   throw UsageError("expected one of ", joined(choices), "; got '", given, "'", did_you_mean(word, choices));
 }
 
