@@ -181,7 +181,7 @@ TEST_CASE_FIXTURE(InDirectory, "GGUF: SentencePiece has scores, types and rules"
   put_file(directory / "text", text);
   for (const auto& [type, model] : {std::pair("unigram", "t5"), std::pair("bpe", "llama")}) {
     CAPTURE(type);
-    train_sentencepiece(std::vector<Path>{directory / "text"}, {.type = type, .size = 40, .user_symbols = {"<sep>"}},
+    train_sentencepiece(std::vector<Path>{directory / "text"}, {.type = type, .size = 30, .user_symbols = {"<sep>"}},
                         directory / "model");
     const auto loaded = load_vocabulary(directory / "model");
     const auto& vocabulary = dynamic_cast<const SentencePieceVocabulary&>(*loaded);
