@@ -149,8 +149,10 @@ TEST_CASE_FIXTURE(InDirectory, "GGUF: models that llama.cpp does not have are er
   };
   check_error("llama-tiny", "position: expected rope, or learned for a GPT-2, got alibi",
               [](auto& c) { c.position = PositionConfig("alibi"); });
-  check_error("llama-tiny", "attention: expected softmax, got linear",
-              [](auto& c) { c.attention.kind = AttentionKind::linear; });
+  check_error("llama-tiny", "attention: expected softmax, got linear", [](auto& c) {
+    c.attention.kind = AttentionKind::linear;
+    c.kv_heads = 0;
+  });
   check_error("llama-tiny", "activation: expected silu, got gelu", [](auto& c) { c.activation = Activation::gelu; });
   check_error("gpt2-small", "activation: expected gelu or gelu-tanh, got relu",
               [](auto& c) { c.activation = Activation::relu; });
