@@ -10,8 +10,8 @@ namespace {
 
 Init table_init(const EncoderDecoderConfig& c) { return Init::normal(1 / std::sqrt(double(c.dim))); }
 
-Parameter& add_table(Parameters& parameters, const std::string& name, const EncoderDecoderConfig& c) {
-  return parameters.add_table(name, {c.vocab_size, c.dim}, table_init(c));
+Parameter& add_table(Parameters& parameters, const std::string& name, int64_t pieces, const EncoderDecoderConfig& c) {
+  return parameters.add_table(name, {pieces, c.dim}, table_init(c));
 }
 
 Tensor repeated(const Tensor& ids) {
@@ -38,16 +38,22 @@ Rope rotation(Tape& tape, const PositionEncoding& encoding, int64_t positions, c
 // Parameters are registered in the order of their first use, so their gradients become final from last to first.
 EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config) : config_(config) {
   config_.validate();
-  if (config_.tied_embeddings) source_table_ = target_table_ = &add_table(parameters_, "embed_tokens.weight", config_);
+  if (config_.tied_embeddings)
+    source_table_ = target_table_ = &add_table(parameters_, "embed_tokens.weight", config_.vocab_size, config_);
   build_encoder();
   build_decoder();
   output_table_ = config_.tied_output ? target_table_
                                       : &parameters_.add("decoder.output_projection.weight",
-                                                         {config_.vocab_size, config_.dim}, table_init(config_));
+                                                         {config_.output_size(), config_.dim}, table_init(config_));
+  if (config_.output_bias) {
+    output_bias_ = &parameters_.add("decoder.output_projection.bias", {config_.output_size()}, Init::constant(0),
+                                    /*decay=*/false);
+  }
 }
 
 void EncoderDecoder::build_encoder() {
-  if (!source_table_) source_table_ = &add_table(parameters_, "encoder.embed_tokens.weight", config_);
+  if (!source_table_)
+    source_table_ = &add_table(parameters_, "encoder.embed_tokens.weight", config_.vocab_size, config_);
   encoder_positions_ =
       make_position_encoding({config_.position, config_.dim, config_.heads, parameters_, "encoder.embed_positions",
                               /*initial_deviation=*/0, config_.encoder_layers});
@@ -56,7 +62,8 @@ void EncoderDecoder::build_encoder() {
 }
 
 void EncoderDecoder::build_decoder() {
-  if (!target_table_) target_table_ = &add_table(parameters_, "decoder.embed_tokens.weight", config_);
+  if (!target_table_)
+    target_table_ = &add_table(parameters_, "decoder.embed_tokens.weight", config_.output_size(), config_);
   decoder_positions_ =
       make_position_encoding({config_.position, config_.dim, config_.heads, parameters_, "decoder.embed_positions",
                               /*initial_deviation=*/0, config_.decoder_layers});
@@ -140,22 +147,24 @@ Var EncoderDecoder::decode_step(Tape& tape, const Tensor& ids, const Segments& b
 
 Var EncoderDecoder::logits(const Var& states) const {
   const Tape::Scope scope(states.tape(), "output");
-  return linear(states, states.tape().parameter(*output_table_));
+  return linear(states, states.tape().parameter(*output_table_), output_bias(states.tape()));
 }
 
 void EncoderDecoder::log_probabilities(const Tensor& log_probs, const Var& states) const {
   states.tape().count_flops(2.0 * double(log_probs.size()) * double(config_.dim));
-  states.tape().multiply(log_probs, states.value(), output_table_->value, {});
+  states.tape().multiply(log_probs, states.value(), output_table_->value,
+                         output_bias_ ? output_bias_->value : Tensor());
   states.kernels().log_softmax(log_probs, log_probs);
 }
 
 void EncoderDecoder::best_tokens(const Tensor& log_probs, const Tensor& ids, const Var& states, int64_t also) const {
+  // The kernel that needs no logits in memory adds no bias.
   const PackedWeight* packed = states.tape().packed_weight(output_table_->value, states.value().dtype());
-  if (packed != nullptr) {
-    states.tape().count_flops(2.0 * double(states.value().size()) * double(config_.vocab_size));
+  if (packed != nullptr && output_bias_ == nullptr) {
+    states.tape().count_flops(2.0 * double(states.value().size()) * double(config_.output_size()));
     return states.kernels().packed_best_tokens(log_probs, ids, states.value(), *packed, also);
   }
-  const Tensor all = Tensor::empty({states.shape()[0], config_.vocab_size}, DType::f32, states.value().device());
+  const Tensor all = Tensor::empty({states.shape()[0], config_.output_size()}, DType::f32, states.value().device());
   log_probabilities(all, states);
   states.kernels().topk(log_probs, ids, all, also);
 }
@@ -164,7 +173,7 @@ LossResult EncoderDecoder::loss(Tape& tape, const PairInput& batch, double label
   const Var encoded = encode(tape, batch.source_ids, batch.source);
   const Var states = decode(tape, encoded, batch.source, batch.target_inputs, batch.target);
   const Tape::Scope scope(tape, "output");
-  return linear_cross_entropy(states, tape.parameter(*output_table_), {}, batch.target_outputs,
+  return linear_cross_entropy(states, tape.parameter(*output_table_), output_bias(tape), batch.target_outputs,
                               {.smoothing = label_smoothing});
 }
 
@@ -173,7 +182,8 @@ LossResult EncoderDecoder::r_drop_loss(Tape& tape, const PairInput& batch, doubl
   const Var encoded = encode(tape, repeated(batch.source_ids), source);
   const Var states = decode(tape, encoded, source, repeated(batch.target_inputs), target);
   const Tape::Scope scope(tape, "output");
-  return linear_r_drop(states, tape.parameter(*output_table_), {}, batch.target_outputs, label_smoothing, alpha);
+  return linear_r_drop(states, tape.parameter(*output_table_), output_bias(tape), batch.target_outputs, label_smoothing,
+                       alpha);
 }
 
 }  // namespace gyre

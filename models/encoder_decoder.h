@@ -74,11 +74,13 @@ class EncoderDecoder {
   void build_decoder();
   Var embed(Tape& tape, Parameter& table, const PositionEncoding& encoding, const Tensor& positions,
             const Tensor& ids) const;
+  Var output_bias(Tape& tape) const { return output_bias_ ? tape.parameter(*output_bias_) : Var(); }
   RowPositions cross_positions(const RowPositions& positions) const;
 
   EncoderDecoderConfig config_;
   Parameters parameters_;
   Parameter *source_table_ = nullptr, *target_table_ = nullptr, *output_table_ = nullptr;
+  Parameter* output_bias_ = nullptr;  // may be null
   std::unique_ptr<PositionEncoding> encoder_positions_, decoder_positions_;
   std::vector<EncoderLayer> encoder_;
   std::vector<DecoderLayer> decoder_;

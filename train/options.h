@@ -26,8 +26,8 @@ namespace gyre {
 
 struct DataOptions {
   std::vector<Path> train_sets, valid_sets;  // raw text or token stores
-  Path vocabulary;
-  int max_length = 256;  // maximum number of tokens of a sentence
+  Path vocabulary, target_vocabulary;        // one of both languages, or one of each; empty: no other for targets
+  int max_length = 256;                      // maximum number of tokens of a sentence
   OnBadLine on_bad_line = OnBadLine::by_kind;
 };
 

@@ -58,7 +58,7 @@ void CheckedRows::examine_text(const CorpusRow& text, CheckedRow& row) const {
   if (!row.is_usable) return;
   row.is_measured = keys_ == RowKeys::ids || row.line % every_ == 0;
   for (size_t side = 0; side < 2; ++side) {
-    if (row.is_measured) row.sides[side].ids = vocabulary_.encode(text.text[side]);
+    if (row.is_measured) row.sides[side].ids = vocabulary_.side(int(side)).encode(text.text[side]);
     row.sides[side].key = keys_ == RowKeys::ids ? key_of(row.sides[side].ids) : hash_text(fold_line(text.text[side]));
   }
 }

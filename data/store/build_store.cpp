@@ -24,7 +24,10 @@ constexpr size_t kRowsPerThread = 2048, kRowBytesPerThread = size_t{8} << 20;
 
 void encode_chunk(const Vocabulary& vocabulary, size_t sides, std::vector<EncodedRow>& chunk) {
   parallel_for(chunk.size(), 16, [&](size_t i) {
-    for (size_t side = 0; side < sides; ++side) chunk[i].ids[side] = vocabulary.encode(chunk[i].row.text[side]);
+    for (size_t side = 0; side < sides; ++side) {
+      const Vocabulary& encodes = sides == 1 ? vocabulary : vocabulary.side(int(side));
+      chunk[i].ids[side] = encodes.encode(chunk[i].row.text[side]);
+    }
   });
 }
 

@@ -517,7 +517,7 @@ Pointer read_hugging_face_vocabulary(const Path& directory, const TokenizerChoic
 
 Path hugging_face_copy_name(const Vocabulary& vocabulary) {
   if (dynamic_cast<const JsonVocabulary*>(&vocabulary) != nullptr) return "vocab.json";
-  return dynamic_cast<const SentencePieceVocabulary*>(&vocabulary) != nullptr ? "vocab.model" : "vocab.txt";
+  return dynamic_cast<const WordPieceVocabulary*>(&vocabulary) != nullptr ? "vocab.txt" : "vocab.model";
 }
 
 bool names_bos(const Vocabulary& vocabulary) {

@@ -1,6 +1,7 @@
 #include "gyre/data/tokenizer/tokenizer_choice.h"
 
 #include "gyre/core/error.h"
+#include "gyre/data/tokenizer/pair_vocabulary.h"
 #include "gyre/data/tokenizer/wobert/wobert_vocabulary.h"
 
 namespace gyre {
@@ -27,6 +28,26 @@ std::shared_ptr<const Vocabulary> load_vocabulary(const Path& path, const Tokeni
   auto vocabulary = load_vocabulary(path);
   if (tokenizer.kind != TokenizerKind::wobert) return vocabulary;
   return make_wobert_vocabulary(path.string(), *vocabulary, tokenizer.dictionary);
+}
+
+std::shared_ptr<const Vocabulary> load_vocabulary(const Path& source, const Path& target,
+                                                  const TokenizerChoice& tokenizer) {
+  if (target.empty()) return load_vocabulary(source, tokenizer);
+  return std::make_shared<PairVocabulary>(concat(source.string(), ", ", target.string()),
+                                          load_vocabulary(source, tokenizer), load_vocabulary(target, tokenizer));
+}
+
+OptionValue vocabulary_value(Path* source, Path* target) {
+  const auto files = [source, target] {
+    return target->empty() ? std::vector<Path>{*source} : std::vector<Path>{*source, *target};
+  };
+  return {1, 2,
+          [source, target](const OptionValue::Words& words) {
+            *source = words.front();
+            *target = words.size() > 1 ? Path(words.back()) : Path();
+          },
+          [source, target, files] { return target->empty() ? toml_value(*source) : toml_value(files()); },
+          [files] { return option_text(files()); }};
 }
 
 }  // namespace gyre

@@ -30,5 +30,11 @@ struct TokenizerChoice {
 
 // Loads a vocabulary with the chosen tokenizer. Throws an Error that names the file and the problem.
 std::shared_ptr<const Vocabulary> load_vocabulary(const Path& path, const TokenizerChoice& tokenizer);
+// Loads a pair of vocabularies, or `source` alone if there is no target.
+std::shared_ptr<const Vocabulary> load_vocabulary(const Path& source, const Path& target,
+                                                  const TokenizerChoice& tokenizer = {});
+
+// The value of --vocab of translation: one file, or two.
+OptionValue vocabulary_value(Path* source, Path* target);
 
 }  // namespace gyre

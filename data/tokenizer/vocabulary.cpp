@@ -14,6 +14,8 @@
 #include "gyre/data/tokenizer/byte_vocabulary.h"
 #include "gyre/data/tokenizer/dictionary_vocabulary.h"
 #include "gyre/data/tokenizer/hugging_face_vocabulary.h"
+#include "gyre/data/tokenizer/marian_vocabulary.h"
+#include "gyre/data/tokenizer/pair_vocabulary.h"
 #include "gyre/data/tokenizer/sentencepiece/sentencepiece_vocabulary.h"
 #include "gyre/data/tokenizer/tokenizer_config.h"
 #include "gyre/data/tokenizer/vocabulary_bundle.h"
@@ -73,6 +75,18 @@ Loaded load_kind(const std::string& name, const VocabularyBundle& bundle) {
   return std::make_shared<V>(name, bundle);
 }
 
+Loaded vocabulary_of(const Path& path, std::string content);
+
+Loaded load_pair(const std::string& name, const VocabularyBundle& bundle) {
+  const auto side = [&](const char* part) {
+    const std::string& content = bundle.part(name, part);
+    const bool is_pair = VocabularyBundle::recognizes(content) && VocabularyBundle::parse(name, content).kind == "pair";
+    require(!is_pair, "[vocabulary] ", name, ": expected a vocabulary of one language as ", part, ", got a pair");
+    return vocabulary_of(Path(name) / part, content);
+  };
+  return std::make_shared<PairVocabulary>(name, side("source"), side("target"));
+}
+
 constexpr struct {
   const char* kind;
   Loaded (*load)(const std::string& name, const VocabularyBundle& bundle);
@@ -83,7 +97,32 @@ constexpr struct {
               {"wobert", load_kind<WobertVocabulary>},
               {"byte-bpe", load_kind<JsonVocabulary>},
               {"hugging-face", load_kind<JsonVocabulary>},
-              {"sentencepiece", load_kind<SentencePieceVocabulary>}};
+              {"sentencepiece", load_kind<SentencePieceVocabulary>},
+              {"marian", load_kind<MarianVocabulary>},
+              {"pair", load_pair}};
+
+// The vocabulary with this content, of a file with this path.
+Loaded vocabulary_of(const Path& path, std::string content) {
+  const std::string name = path.string();
+  if (SentencePieceVocabulary::recognizes(content)) {
+    auto vocabulary = std::make_shared<SentencePieceVocabulary>(name, std::move(content));
+    if (path.filename() == "tokenizer.model")
+      vocabulary->look_for_added_tokens(find_tokenizer_config(path.parent_path()));
+    return vocabulary;
+  }
+  if (VocabularyBundle::recognizes(content)) {
+    const auto bundle = VocabularyBundle::parse(name, content);
+    std::string kinds;
+    for (const auto& [kind, load] : kKinds) {
+      if (bundle.kind == kind) return load(name, bundle);
+      kinds += concat(kinds.empty() ? "" : kind == std::rbegin(kKinds)->kind ? " or " : ", ", kind);
+    }
+    throw Error("[vocabulary] ", name, ": expected kind ", kinds, ", got ", cut_for_message(bundle.kind));
+  }
+  if (auto vocabulary = load_hugging_face_vocabulary(path, content)) return vocabulary;
+  throw Error("[vocabulary] ", name,
+              ": expected a SentencePiece model, a file written by gyre vocab, BERT's vocab.txt, or a tokenizer.json");
+}
 
 }  // namespace
 
@@ -120,26 +159,7 @@ std::vector<int32_t> Vocabulary::shown(std::span<const int32_t> ids) const {
 
 std::shared_ptr<const Vocabulary> load_vocabulary(const Path& path) {
   require_no_directory(path);
-  const std::string name = path.string();
-  std::string content = read_file(path);
-  if (SentencePieceVocabulary::recognizes(content)) {
-    auto vocabulary = std::make_shared<SentencePieceVocabulary>(name, std::move(content));
-    if (path.filename() == "tokenizer.model")
-      vocabulary->look_for_added_tokens(find_tokenizer_config(path.parent_path()));
-    return vocabulary;
-  }
-  if (VocabularyBundle::recognizes(content)) {
-    const auto bundle = VocabularyBundle::parse(name, content);
-    std::string kinds;
-    for (const auto& [kind, load] : kKinds) {
-      if (bundle.kind == kind) return load(name, bundle);
-      kinds += concat(kinds.empty() ? "" : kind == std::rbegin(kKinds)->kind ? " or " : ", ", kind);
-    }
-    throw Error("[vocabulary] ", name, ": expected kind ", kinds, ", got ", cut_for_message(bundle.kind));
-  }
-  if (auto vocabulary = load_hugging_face_vocabulary(path, content)) return vocabulary;
-  throw Error("[vocabulary] ", name,
-              ": expected a SentencePiece model, a file written by gyre vocab, BERT's vocab.txt, or a tokenizer.json");
+  return vocabulary_of(path, read_file(path));
 }
 
 }  // namespace gyre

@@ -1,7 +1,8 @@
-// The interface of vocabularies, which encode text to ids and decode ids to text. Both languages of a pair share one.
-// Kinds: SentencePiece (sentencepiece_vocabulary.h), subword-nmt BPE codes and whole words (dictionary_vocabulary.h),
-// BERT's WordPiece (wordpiece_vocabulary.h), also on Chinese words (wobert_vocabulary.h), bytes (byte_vocabulary.h),
-// and those of a tokenizer.json, such as byte-level BPE (json_vocabulary.h).
+// The interface of vocabularies, which encode text to ids and decode ids to text. Both languages of a pair share one,
+// or each has a side of a pair of vocabularies (pair_vocabulary.h). Kinds: SentencePiece (sentencepiece_vocabulary.h),
+// subword-nmt BPE codes and whole words (dictionary_vocabulary.h), BERT's WordPiece (wordpiece_vocabulary.h), also on
+// Chinese words (wobert_vocabulary.h), bytes (byte_vocabulary.h), those of a tokenizer.json, such as byte-level BPE
+// (json_vocabulary.h), and MarianTokenizer's (marian_vocabulary.h).
 #pragma once
 
 #include <cstdint>
@@ -47,6 +48,12 @@ class Vocabulary {
   virtual std::string piece(int id) const = 0;
   virtual int size() const = 0;
   virtual bool accepts_any_bytes() const { return false; }  // whether encode takes any bytes, not only UTF-8
+
+  // The vocabulary of the sources (side 0) or of the targets (side 1) of a translation model: this one, unless it is a
+  // pair, which encodes and decodes by its sides only.
+  virtual const Vocabulary& side(int /*side*/) const { return *this; }
+  // Whether ids mean the same pieces on both sides, so that sources and targets can share a table of embeddings.
+  virtual bool shares_ids() const { return true; }
 
   // Returns null if this kind of vocabulary has no merges, which BPE dropout (bpe_dropout.h) could leave out.
   virtual std::unique_ptr<BpeDropout> bpe_dropout() const;

@@ -198,6 +198,7 @@ void ModelConfig::declare_shared(OptionList& list, bool has_cross_attention) {
 void EncoderDecoderConfig::declare(OptionList& list) {
   list.group("Model");
   list.add_field(kOtherModel, "vocab_size", &vocab_size, at_least(1));
+  list.add_field(kOtherModel, "target_vocab_size", &target_vocab_size, at_least(0));
   list.add_field(kOtherBits, "initial_deviation", &initial_deviation, at_least(0));
   list.add(kOtherModel, width_option(&dim));
   list.add(kOtherModel, "--enc-depth,--encoder-layers", &encoder_layers, "LAYERS", "number of encoder layers",
@@ -209,6 +210,9 @@ void EncoderDecoderConfig::declare(OptionList& list) {
            "share the embeddings of source and target", OptionDetails{.key = "tied_embeddings"});
   list.add(kOtherModel, "--tied-output,--tied-embeddings,--share-decoder-input-output-embed,!--no-tied-output",
            &tied_output, "use the target embeddings as the output projection", OptionDetails{.key = "tied_output"});
+  list.add(kOtherModel, "--output-bias,!--no-output-bias", &output_bias,
+           "bias of the output projection, one number per token of the vocabulary, as Marian has it",
+           OptionDetails{.key = "output_bias"});
   list.add(kOtherModel, "--scale-embedding,!--no-scale-embedding", &scale_embedding,
            "multiply embeddings by sqrt(width)", OptionDetails{.key = "scale_embedding"});
   declare_shared(list, /*has_cross_attention=*/true);
@@ -340,6 +344,8 @@ void EncoderDecoderConfig::validate() const {
   require_few_layers("decoder_layers", decoder_layers);
   require_bounds(*this);
   validate_shared();
+  require(target_vocab_size == 0 || !tied_embeddings,
+          "[tied_embeddings] must be false with a target_vocab_size: two vocabularies have tables of their own");
   require(attention.kind == AttentionKind::softmax, "[attention] an encoder-decoder expects softmax, got ",
           enum_name(attention.kind), ": encoders and decoders have the other kinds");
 }

@@ -144,13 +144,18 @@ struct ModelConfig : LayerConfig {
 // Each kind of model has a name, kModel, which is the first value of its JSON ("model"). The config.json of a run
 // identifies the kind of its model by this name.
 
-struct EncoderDecoderConfig : ModelConfig {  // vocab_size: size of the joint vocabulary of source and target
+// vocab_size: size of the vocabulary of the sources, or of the joint vocabulary of source and target.
+struct EncoderDecoderConfig : ModelConfig {
   static constexpr const char* kModel = "encoder-decoder";
+  int64_t target_vocab_size = 0;  // size of the vocabulary of the targets; 0: the vocabulary is joint
   int64_t encoder_layers = 6;
   int64_t decoder_layers = 6;
   bool tied_embeddings = true;  // source and target share one table
   bool tied_output = true;      // the output projection is the target's table
+  bool output_bias = false;     // a bias for each piece of the target's vocabulary, added to the logits
   bool scale_embedding = true;  // embeddings times sqrt(dim)
+
+  int64_t output_size() const { return target_vocab_size > 0 ? target_vocab_size : vocab_size; }  // number of logits
 
   void declare(OptionList& list);
   std::string describe() const;  // "encoder-decoder, 6 + 6 layers x 512, 8 heads, ..."

@@ -10,8 +10,8 @@ Ensemble::Ensemble(std::vector<const EncoderDecoder*> models, std::vector<double
     : models_(std::move(models)), weights_(std::move(weights)), mean_(mean) {
   require(!models_.empty(), "[ensemble] expected at least one model");
   for (const EncoderDecoder* model : models_) {
-    require(model->config().vocab_size == vocab_size(), "[ensemble] expected models of one vocabulary, got ",
-            vocab_size(), " and ", model->config().vocab_size, " pieces");
+    require(model->config().output_size() == vocab_size(), "[ensemble] expected models of one vocabulary, got ",
+            vocab_size(), " and ", model->config().output_size(), " pieces");
   }
   if (weights_.empty()) weights_.assign(models_.size(), 1);
   require(weights_.size() == models_.size(), "[ensemble] expected a weight for each of ", models_.size(),

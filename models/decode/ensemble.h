@@ -35,7 +35,8 @@ class Ensemble {
   double weight(size_t i) const { return weights_[i]; }
   EnsembleMean mean() const { return mean_; }
 
-  int64_t vocab_size() const { return models_.front()->config().vocab_size; }
+  // The number of pieces of the targets.
+  int64_t vocab_size() const { return models_.front()->config().output_size(); }
   // The maximum length of a source or target that all models support.
   int64_t longest() const;
 

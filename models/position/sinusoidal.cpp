@@ -3,30 +3,16 @@
 //                                                w_i = 10000^(-i / (D/2 - 1)), i = 0 .. D/2 - 1
 //   interleaved (the paper's text):              PE(p, 2i) = sin(p w_i), PE(p, 2i + 1) = cos(p w_i),
 //                                                w_i = 10000^(-2i / D)
+//   transformers (its MarianMTModel):            as half-split, with the frequencies of interleaved
+#include "gyre/models/position/sinusoidal.h"
+
 #include <cmath>
 
 #include "gyre/models/position/distances.h"
-#include "gyre/models/position/position.h"
 #include "gyre/models/position/position_table.h"
 
 namespace gyre {
-
-enum class SinusoidLayout : uint8_t { half_split, interleaved };
-
-template <>
-inline constexpr std::pair<SinusoidLayout, std::string_view> kEnumNames<SinusoidLayout>[] = {
-    {SinusoidLayout::half_split, "half-split"}, {SinusoidLayout::interleaved, "interleaved"}};
-
 namespace {
-
-struct SinusoidalOptions {
-  SinusoidLayout layout = SinusoidLayout::half_split;
-
-  void declare(OptionList& list) {
-    list.add(OnResume::another_model, "--sinusoid-layout", &layout,
-             "order of the features: all sines then all cosines, or in alternation");
-  }
-};
 
 class Sinusoidal final : public PositionEncoding {
  public:
@@ -37,21 +23,8 @@ class Sinusoidal final : public PositionEncoding {
     require(options.layout != SinusoidLayout::half_split || dim >= 4,
             "[sinusoidal] the half-split layout needs dim of at least 4, got ", dim);
   }
-  Sinusoidal(const PositionContext& c, const PositionTableOptions& rows, const SinusoidalOptions& options) {
-    const bool half_split = options.layout == SinusoidLayout::half_split;
-    const Tensor table = Tensor::empty({rows.max_positions, c.dim}, DType::f64);
-    const int64_t half = c.dim / 2;
-    for (int64_t i = 0; i < half; ++i) {
-      const double exponent = half_split ? double(i) / double(half - 1) : double(i) / double(half);
-      const double frequency = std::pow(10000.0, -exponent);
-      const int64_t sine = half_split ? i : 2 * i, cosine = half_split ? i + half : 2 * i + 1;
-      for (int64_t p = 0; p < rows.max_positions; ++p) {
-        table.data<double>()[p * c.dim + sine] = std::sin(double(p) * frequency);
-        table.data<double>()[p * c.dim + cosine] = std::cos(double(p) * frequency);
-      }
-    }
-    table_ = ConstantTable(table);
-  }
+  Sinusoidal(const PositionContext& c, const PositionTableOptions& rows, const SinusoidalOptions& options)
+      : table_(sinusoid_table(options.layout, rows.max_positions, c.dim)) {}
 
   Var add_to_embeddings(const Var& x, const Tensor& positions) const override {
     check_positions("sinusoidal", positions, longest());
@@ -67,6 +40,22 @@ class Sinusoidal final : public PositionEncoding {
 };
 
 }  // namespace
+
+Tensor sinusoid_table(SinusoidLayout layout, int64_t positions, int64_t dim) {
+  const bool in_halves = layout != SinusoidLayout::interleaved;
+  const int64_t half = dim / 2;
+  const auto steps = double(layout == SinusoidLayout::half_split ? half - 1 : half);
+  const Tensor table = Tensor::empty({positions, dim}, DType::f64);
+  for (int64_t i = 0; i < half; ++i) {
+    const double frequency = std::pow(10000.0, -double(i) / steps);
+    const int64_t sine = in_halves ? i : 2 * i, cosine = in_halves ? i + half : 2 * i + 1;
+    for (int64_t p = 0; p < positions; ++p) {
+      table.data<double>()[p * dim + sine] = std::sin(double(p) * frequency);
+      table.data<double>()[p * dim + cosine] = std::cos(double(p) * frequency);
+    }
+  }
+  return table;
+}
 
 PositionEncodingType sinusoidal_encoding() {
   return position_encoding<Sinusoidal, PositionTableOptions, SinusoidalOptions>();

@@ -300,7 +300,7 @@ DecodeWorkload trained_workload(const DecodeBench& bench, Device device) {
   DecodeWorkload work;
   set_vocabulary(work.options, *trained.vocabulary);
   for (const std::string& line : read_lines(bench.input)) {
-    std::vector<int32_t> ids = trained.vocabulary->encode(line);
+    std::vector<int32_t> ids = trained.vocabulary->side(0).encode(line);
     if (ids.empty()) continue;
     ids.push_back(work.options.eos);
     work.sources.push_back(std::move(ids));

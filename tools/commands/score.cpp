@@ -67,7 +67,8 @@ class ScoredPairs {
   void read_source();
   bool end_of_targets();
   uint64_t number_of_entry(const std::string& line) const;
-  std::vector<int32_t> encode(InputLines& from, const std::string& text) const;
+  // side: 0 for a source, 1 for a target.
+  std::vector<int32_t> encode(InputLines& from, int side, const std::string& text) const;
 
   const Vocabulary& vocabulary_;
   bool n_best_;
@@ -145,7 +146,7 @@ bool ScoredPairs::next(ScoredPair& pair) {
   }
   pair.source = source_;
   pair.target.clear();
-  if (!targets_.is_skipped()) pair.target = encode(targets_, n_best_ ? text_of_entry(pair.line) : pair.line);
+  if (!targets_.is_skipped()) pair.target = encode(targets_, 1, n_best_ ? text_of_entry(pair.line) : pair.line);
   pair.is_skipped = (sources_ && sources_->is_skipped()) || targets_.is_skipped();
   return true;
 }
@@ -159,7 +160,7 @@ void ScoredPairs::read_source() {
   std::string line;
   require(sources_->next(line), targets_.name(), ":", targets_.line(),
           ": there is no source for this line: ", sources_->name(), " has ", sources_->line(), " lines");
-  source_ = encode(*sources_, line);
+  source_ = encode(*sources_, 0, line);
 }
 
 // An n-best list need not have entries for the last sources.
@@ -187,8 +188,8 @@ uint64_t ScoredPairs::number_of_entry(const std::string& line) const {
   return number;
 }
 
-std::vector<int32_t> ScoredPairs::encode(InputLines& from, const std::string& text) const {
-  std::vector<int32_t> ids = vocabulary_.encode(text);
+std::vector<int32_t> ScoredPairs::encode(InputLines& from, int side, const std::string& text) const {
+  std::vector<int32_t> ids = vocabulary_.side(side).encode(text);
   if (ids.size() < limit_) return ids;
   from.reject(BadLine::too_long, concat("expected at most ", limit_, " tokens, got ", ids.size() + 1));
   return {};
@@ -390,9 +391,10 @@ class Scorer {
   }
 
   std::vector<std::string> pieces_of(const Hypothesis& h) const {
+    const Vocabulary& targets = vocabulary().side(1);
     std::vector<std::string> pieces;
-    for (const int32_t id : h.ids) pieces.push_back(one_line(vocabulary().piece(id)));
-    if (h.token_log_probs.size() > h.ids.size()) pieces.push_back(vocabulary().piece(vocabulary().eos()));
+    for (const int32_t id : h.ids) pieces.push_back(one_line(targets.piece(id)));
+    if (h.token_log_probs.size() > h.ids.size()) pieces.push_back(targets.piece(targets.eos()));
     return pieces;
   }
 
@@ -430,9 +432,12 @@ class Scorer {
 void check(const ScoreArgs& args, bool has_sources) {
   args.files.check(*args.table, has_sources);
   args.table->reject_unused("eos", !has_sources, "a translation ends with </s>");
+  if (!has_sources && !args.decoding.ensemble.target_vocabulary().empty())
+    throw UsageError("--vocab: expected one vocabulary of a language model, got two");
   if (!has_sources && args.decoding.ensemble.members().size() > 1)
     throw UsageError("--model: expected one language model, got an ensemble of several");
-  require_no_input(args.output, {args.files.source, args.files.target, args.decoding.ensemble.vocabulary()});
+  require_no_input(args.output, {args.files.source, args.files.target, args.decoding.ensemble.vocabulary(),
+                                 args.decoding.ensemble.target_vocabulary()});
   args.decode.validate_search();
   for (const char* name : {"word-scores", "n-best", "length-penalty", "length-penalty-form"})
     args.table->reject_unused(name, args.summary == ScoreSummary::none, "--summary prints one number");

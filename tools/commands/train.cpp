@@ -30,11 +30,14 @@ OptionTable& add_train_command(Program& program, const std::string& name, const 
   return table;
 }
 
-// If the call continues a run with the run's own options, replaces the path of the vocabulary by that of the run's
-// copy: since the run began, the path may have become that of another file.
-void use_own_vocabulary(const OptionTable& table, Path& vocabulary, const StartOptions& start) {
-  if (!table.resumes_run() || table.given_in_call("vocab") || vocabulary.empty() || !continues(start)) return;
-  vocabulary = own_vocabulary(start.directory).value_or(vocabulary);
+// If the call continues a run with the run's own options, replaces the path of the vocabulary, or those of two, by that
+// of the run's copy: since the run began, the path may have become that of another file.
+void use_own_vocabulary(const OptionTable& table, DataOptions& data, const StartOptions& start) {
+  if (!table.resumes_run() || table.given_in_call("vocab") || data.vocabulary.empty() || !continues(start)) return;
+  const auto own = own_vocabulary(start.directory);
+  if (!own) return;
+  data.vocabulary = *own;
+  data.target_vocabulary.clear();
 }
 
 // Prints a report of the replay.
@@ -52,7 +55,7 @@ void print_replay(const ReplayResult& result) {
 template <class Options, class Train>
 int run_training(const OptionTable& table, Options options, Train&& train) {
   record_train_options(table, options);
-  use_own_vocabulary(table, options.data.vocabulary, options.start);
+  use_own_vocabulary(table, options.data, options.start);
   const Resolved<Options> resolved(std::move(options));
   return with_communicator([&](Communicator& ranks) {  // prints the errors of several ranks itself
     return with_given_names(table, [&] {

@@ -88,7 +88,7 @@ class Translator {
   }
 
   Ids encode(const std::string& line) {
-    Ids ids = decoder_.trained.vocabulary->encode(line);
+    Ids ids = decoder_.trained.vocabulary->side(0).encode(line);
     if (ids.empty()) return ids;
     if (ids.size() >= limit_ && args_.crop) {
       ids.resize(limit_ - 1);
@@ -104,7 +104,7 @@ class Translator {
 
   // Writes one translation as plain text, or n-best lists in Marian's form: id ||| text ||| F0= log P ||| score.
   void write(uint64_t id, const std::vector<Hypothesis>& hypotheses) {
-    const auto text = [&](const Hypothesis& h) { return one_line(decoder_.trained.vocabulary->decode(h.ids)); };
+    const auto text = [&](const Hypothesis& h) { return one_line(decoder_.trained.vocabulary->side(1).decode(h.ids)); };
     if (n_best() == 1) return output_.write(text(hypotheses.front()));
     for (const auto& hypothesis : hypotheses) {
       char scores[64];
@@ -139,7 +139,8 @@ void check_search(TranslateArgs& args) {
 
 void check(TranslateArgs& args) {
   args.decoding.check();
-  require_no_input(args.output, {args.input, args.decoding.ensemble.vocabulary()});
+  require_no_input(args.output,
+                   {args.input, args.decoding.ensemble.vocabulary(), args.decoding.ensemble.target_vocabulary()});
   expect_at_least(2, "--max-length", args.max_length);
   check_search(args);
 }

@@ -6,6 +6,7 @@
 #include "gyre/core/error.h"
 #include "gyre/core/number_text.h"
 #include "gyre/core/option_checks.h"
+#include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "gyre/train/checkpoint/model_file.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "tools/command_line/messages.h"
@@ -76,7 +77,8 @@ void EnsembleChoice::add_rows(OptionTable& table) {
   table.add("--checkpoint", checkpoints_, "NAME...",
             "checkpoint of a run: best, last, average, a step-... directory or a path; one for all models or one for "
             "each, or several of one run as an ensemble; default: best if there is one, else last");
-  table.add("--vocab,--vocabs,-v", vocabulary_, "FILE", "the vocabulary of the model, if the run has no copy of it");
+  table.add(Option("--vocab,--vocabs,-v", vocabulary_value(&vocabulary_, &target_vocabulary_), "FILE...",
+                   "the vocabulary of the model, or those of its sources and its targets, if the run has no copy"));
   table.add("--weights", weights_, "NUMBER...", "weights of the models of an ensemble; default: equal");
   table.add_enum("--ensemble-mean", mean_, "mean of the models' distributions");
 }
@@ -115,7 +117,7 @@ LoadedEnsemble EnsembleChoice::load(Device device) const {
   std::vector<std::unique_ptr<EncoderDecoder>> models;
   std::vector<const EncoderDecoder*> pointers;
   for (const auto& [path, checkpoint] : members()) {
-    auto trained = load_trained_model<EncoderDecoder>(path, checkpoint, vocabulary_, device);
+    auto trained = load_trained_model<EncoderDecoder>(path, checkpoint, vocabulary_, device, target_vocabulary_);
     if (!vocabulary) vocabulary = trained.vocabulary;
     require(trained.vocabulary->fingerprint() == vocabulary->fingerprint(),
             "[ensemble] expected models with the same vocabulary: that of ", path.string(), " has fingerprint ",

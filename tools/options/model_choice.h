@@ -70,14 +70,16 @@ class EnsembleChoice {
   // Throws Error unless all models have the same vocabulary.
   LoadedEnsemble load(Device device) const;
 
+  // The files of --vocab: none, one, or one of the sources and one of the targets.
   const Path& vocabulary() const { return vocabulary_; }
+  const Path& target_vocabulary() const { return target_vocabulary_; }
   // The model and the checkpoint of each member.
   std::vector<std::pair<Path, std::string>> members() const;
 
  private:
   std::vector<Path> models_;
   std::vector<std::string> checkpoints_;
-  Path vocabulary_;
+  Path vocabulary_, target_vocabulary_;
   std::vector<double> weights_;
   EnsembleMean mean_ = EnsembleMean::probabilities;
   const OptionTable* table_ = nullptr;

@@ -45,6 +45,7 @@ void check_pretrained(Options& options, Config& config) {
   if (options.data.vocabulary.empty()) options.data.vocabulary = find_vocabulary(run);
   Config pretrained = read_config<Config>(run);
   pretrained.vocab_size = config.vocab_size;  // checked when the vocabulary is loaded
+  if constexpr (requires { config.target_vocab_size; }) pretrained.target_vocab_size = config.target_vocab_size;
   const std::string fields = config_changes(pretrained.to_json(), config.to_json()).of_model;
   if (!fields.empty())
     throw UsageError("[--pretrained-model] the options give another architecture than ", model.string(), " has (",

@@ -150,8 +150,8 @@ class Translation final : public ModelWorkload<EncoderDecoder, PairInput> {
     for (const PairLengths& lengths : batches_[step % batches_.size()]) {
       source.resize(size_t(lengths.source - 1));  // the end of the sentence is left out
       target.resize(size_t(lengths.target - 1));
-      for (std::vector<int32_t>* side : {&source, &target})
-        for (int32_t& id : *side) id = random_word(random, model_.config().vocab_size);
+      for (int32_t& id : source) id = random_word(random, model_.config().vocab_size);
+      for (int32_t& id : target) id = random_word(random, model_.config().output_size());
       packer.add(source, target);
     }
     PairInput batch = pair_input(packer.finish());

@@ -7,6 +7,7 @@
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/number_text.h"
+#include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "gyre/train/checkpoint/lora_record.h"
 #include "gyre/train/checkpoint/model_file.h"
 
@@ -168,11 +169,15 @@ void require_run_vocabulary(const Path& run, const Vocabulary& vocabulary, const
               ", so its ids would mean other pieces: expected the fingerprint ", *expected, fitting, ", got ", given);
 }
 
-std::shared_ptr<const Vocabulary> load_run_vocabulary(const Path& run, const Path& file, int64_t size) {
+std::shared_ptr<const Vocabulary> load_run_vocabulary(const Path& run, const Path& file, VocabularySizes sizes,
+                                                      const Path& target) {
   const Path path = file.empty() ? find_vocabulary(run) : file;
-  auto vocabulary = load_vocabulary(path);
-  require(vocabulary->size() == size, "[vocabulary] ", path.string(), " does not fit the model: expected ", size,
-          " pieces as in ", config_path(run).string(), ", got ", vocabulary->size());
+  auto vocabulary = load_vocabulary(path, target);
+  for (const auto& [side, expected] : {std::pair(0, sizes.source), {1, sizes.target}}) {
+    const int64_t size = vocabulary->side(side).size();
+    require(size == expected, "[vocabulary] ", path.string(), " does not fit the model: expected ", expected,
+            " pieces as in ", config_path(run).string(), ", got ", size);
+  }
   require_run_vocabulary(run, *vocabulary, path.string());
   return vocabulary;
 }

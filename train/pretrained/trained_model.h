@@ -34,8 +34,16 @@ Config read_config(const Path& run);
 // Returns the kind of a run's model, as in config.json (models/config/config.h).
 std::string model_kind(const Path& run);
 
-inline int64_t vocabulary_size(const ModelConfig& config) { return config.vocab_size; }
-inline int64_t vocabulary_size(const ClassifierConfig& config) { return config.encoder.vocab_size; }
+// Numbers of pieces of the sources and of the targets of a translation model; any other model has one number.
+struct VocabularySizes {
+  VocabularySizes(int64_t both) : source(both), target(both) {}  // implicit, for models with one vocabulary
+  VocabularySizes(int64_t of_sources, int64_t of_targets) : source(of_sources), target(of_targets) {}
+
+  int64_t source, target;
+};
+inline VocabularySizes vocabulary_sizes(const EncoderOnlyConfig& c) { return c.vocab_size; }
+inline VocabularySizes vocabulary_sizes(const ClassifierConfig& c) { return c.encoder.vocab_size; }
+inline VocabularySizes vocabulary_sizes(const EncoderDecoderConfig& c) { return {c.vocab_size, c.output_size()}; }
 
 // Whether a run has a vocabulary. An imported model may have none.
 bool has_vocabulary(const Path& run);
@@ -46,9 +54,10 @@ Path find_vocabulary(const Path& run);
 // Throws an Error that calls the vocabulary `name` if the weights of the run belong to another one, by the fingerprint
 // in its checkpoints or, for an imported model, that of its copy. Any vocabulary fits an imported model without one.
 void require_run_vocabulary(const Path& run, const Vocabulary& vocabulary, const std::string& name);
-// Loads the vocabulary of a run, or `file` if not empty. Throws an Error unless it has `size` pieces and is that of the
-// run: the copy in the run may have been replaced.
-std::shared_ptr<const Vocabulary> load_run_vocabulary(const Path& run, const Path& file, int64_t size);
+// Loads the vocabulary of a run, or `file` if not empty, with `target` if the targets have one of their own. Throws an
+// Error unless it has these sizes and is that of the run: the copy in the run may have been replaced.
+std::shared_ptr<const Vocabulary> load_run_vocabulary(const Path& run, const Path& file, VocabularySizes sizes,
+                                                      const Path& target = {});
 
 // Returns the value of an option of train/resume.h that never changes during a run (such as "documents"), from the
 // checkpoint selected by `model` and `which`, or for an average of checkpoints from the newest checkpoint of the run.
@@ -74,14 +83,15 @@ std::unique_ptr<Model> load_model(const Path& model, const std::string& which, D
   return load_model<Model>(read_config<typename Model::Config>(find_run(model)), model, which, device);
 }
 
-// Loads a model and its vocabulary. `vocabulary`: a file that replaces the run's copy, or empty. Throws an Error if the
-// vocabulary does not fit the model.
+// Loads a model and its vocabulary. `vocabulary`: a file that replaces the run's copy, or empty; target_vocabulary: one
+// of the targets beside it, or empty. Throws an Error if the vocabulary does not fit the model.
 template <class Model>
 TrainedModel<Model> load_trained_model(const Path& model, const std::string& which, const Path& vocabulary,
-                                       Device device) {
+                                       Device device, const Path& target_vocabulary = {}) {
   const Path run = find_run(model);
   const auto config = read_config<typename Model::Config>(run);
-  return {load_run_vocabulary(run, vocabulary, vocabulary_size(config)), load_model<Model>(model, which, device)};
+  return {load_run_vocabulary(run, vocabulary, vocabulary_sizes(config), target_vocabulary),
+          load_model<Model>(model, which, device)};
 }
 
 // Finds the state of the run that trained a model. Returns that in the checkpoint selected by `model` and `which`

@@ -13,16 +13,16 @@
 namespace gyre {
 
 VocabularyFile load_training_vocabulary(const TrainOptions& options, const TokenizerChoice& tokenizer) {
-  const Path &given = options.data.vocabulary, &run = options.start.directory;
-  if (!continues(options.start)) return {given, load_vocabulary(given, tokenizer)};
-  const bool is_missing = !std::filesystem::exists(given);
+  const Path &given = options.data.vocabulary, &target = options.data.target_vocabulary, &run = options.start.directory;
+  if (!continues(options.start)) return {given, load_vocabulary(given, target, tokenizer)};
+  const bool is_missing = !std::filesystem::exists(given) || (!target.empty() && !std::filesystem::exists(target));
   const auto own = own_vocabulary(run);
-  const bool is_own = own && (is_missing || std::filesystem::equivalent(given, *own));
+  const bool is_own = own && (is_missing || (target.empty() && std::filesystem::equivalent(given, *own)));
   if (is_own && is_missing && !given.empty())
     spdlog::info("vocabulary: {}, because {} does not exist", own->string(), given.string());
   // The copy is complete: it needs no choice of a tokenizer.
-  VocabularyFile used =
-      is_own ? VocabularyFile{*own, load_vocabulary(*own)} : VocabularyFile{given, load_vocabulary(given, tokenizer)};
+  VocabularyFile used = is_own ? VocabularyFile{*own, load_vocabulary(*own)}
+                               : VocabularyFile{given, load_vocabulary(given, target, tokenizer)};
   // Before any data are read with it, whose errors would hide this one.
   require_run_vocabulary(run, *used.vocabulary, used.path.string());
   return used;

@@ -54,7 +54,8 @@ class Sinusoidal(Encoding):
         if self.c.get("sinusoid_layout") == "interleaved":
             rows = [(math.sin, math.cos)[i % 2](p / 10000 ** (2 * (i // 2) / D)) for i in range(D)]
         else:
-            w = [10000 ** (-i / (half - 1)) for i in range(half)]
+            steps = half if self.c.get("sinusoid_layout") == "transformers" else half - 1
+            w = [10000 ** (-i / steps) for i in range(half)]
             rows = [math.sin(p * f) for f in w] + [math.cos(p * f) for f in w]
         return torch.tensor(rows, dtype=torch.float64)
 
@@ -306,7 +307,8 @@ BUCKETED = [{"buckets": buckets, "max_distance": largest, "causal": causal, "fir
 # The class of each encoding and the options of its variants. Each variant is written causal and non-causal.
 ENCODINGS = {
     "none": (Encoding, [{}]),
-    "sinusoidal": (Sinusoidal, [{"max_positions": 16}, {"max_positions": 16, "sinusoid_layout": "interleaved"}]),
+    "sinusoidal": (Sinusoidal, [{"max_positions": 16}, {"max_positions": 16, "sinusoid_layout": "interleaved"},
+                                {"max_positions": 16, "sinusoid_layout": "transformers"}]),
     "learned": (Learned, [{"max_positions": 9}]),
     "rope": (Rope, ROPE),
     "shaw": (Shaw, [{"shaw_clip": 2}, {"shaw_clip": 9, "shaw_values": False}]),

@@ -25,7 +25,7 @@ namespace gyre {
 namespace {
 
 struct BuildArgs {
-  Path vocabulary, target, output;
+  Path vocabulary, target_vocabulary, target, output;
   std::vector<Path> sources;
   TokenizerChoice tokenizer;
   TextOptions text;
@@ -77,8 +77,8 @@ int build(BuildArgs& args) {
   const Stopwatch clock;
   const std::vector<Path> files = expand_paths(args.sources);
   require_no_input(args.output, files);
-  require_no_input(args.output, {args.target, args.vocabulary, args.tokenizer.dictionary});
-  const auto vocabulary = load_vocabulary(args.vocabulary, args.tokenizer);
+  require_no_input(args.output, {args.target, args.vocabulary, args.target_vocabulary, args.tokenizer.dictionary});
+  const auto vocabulary = load_vocabulary(args.vocabulary, args.target_vocabulary, args.tokenizer);
   if (const std::string note = vocabulary->note(); !note.empty()) print_message(note);
   TextInputs sources(files);
   const bool is_documents = has_documents(args, sources);
@@ -104,7 +104,8 @@ void add_data_build_command(Program& program) {
   OptionTable& table =
       program.command("data build", "convert text to a memory-mapped token store", [args] { return build(*args); });
   args->table = &table;
-  table.add("--vocab,-v", args->vocabulary, "FILE", "vocabulary of both sides");
+  table.add(Option("--vocab,-v", vocabulary_value(&args->vocabulary, &args->target_vocabulary), "FILE...",
+                   "vocabulary of both sides, or one of the source and one of the target"));
   table.add_options(args->tokenizer);
   table.add("--source,-s", args->sources, "FILE...",
             "text, one sentence per line; with --documents or JSON lines any number of files, folders and patterns");

@@ -463,7 +463,7 @@ int check_language_data(const CheckArgs& args) {
   if (args.train.device.threads > 0) set_threads(args.train.device.threads);
   std::shared_ptr<const Vocabulary> vocabulary;
   if (!args.train.data.vocabulary.empty())
-    vocabulary = load_vocabulary(args.train.data.vocabulary, args.train.tokenizer);
+    vocabulary = load_vocabulary(args.train.data.vocabulary, args.train.data.target_vocabulary, args.train.tokenizer);
   return args.documents.check(args.train.data.train_sets, args.train.data.valid_sets, args.tests, vocabulary.get(),
                               args.json);
 }
@@ -476,11 +476,12 @@ int check(CheckArgs& args) {
   std::vector<std::vector<Path>> tests = validate(args);
   for (const std::string& note : args.table->notes()) print_message(note);
   if (args.train.device.threads > 0) set_threads(args.train.device.threads);
-  const auto vocabulary = load_vocabulary(args.train.data.vocabulary, args.train.tokenizer);
-  args.model.config.vocab_size = vocabulary->size();
+  const auto vocabulary =
+      load_vocabulary(args.train.data.vocabulary, args.train.data.target_vocabulary, args.train.tokenizer);
+  set_vocabulary_sizes(args.model.config, *vocabulary);
   validate_model(*args.table, [&] { args.model.config.validate(); });
   const NmtOptions& train = args.train;
-  make_bpe_dropout(train, *vocabulary);  // throws if the vocabulary has none
+  make_bpe_dropouts(train, *vocabulary);  // throws if the vocabulary has none
   require_positions(train.data.max_length, EncoderDecoder(args.model.config).longest());
   const DataCheckOptions options{.train = train.data.train_sets,
                                  .valid = train.data.valid_sets,

@@ -237,15 +237,16 @@ std::unique_ptr<Workload> translation(const Path& path, const std::string& check
                                       Device device) {
   if (text.target.empty()) throw UsageError("--text: expected --target, too, for a translation model");
   auto [vocabulary, model] = load_trained_model<EncoderDecoder>(path, checkpoint, {}, device);
-  const Ids source = encode_text(text.text, "--text", *vocabulary),
-            target = encode_text(text.target, "--target", *vocabulary);
+  const Ids source = encode_text(text.text, "--text", vocabulary->side(0)),
+            target = encode_text(text.target, "--target", vocabulary->side(1));
   expect_length(source.size() + 1, model->longest(), "--text");
   expect_length(target.size() + 1, model->longest(), "--target");
   PairPacker packer(vocabulary->bos(), vocabulary->eos());
   packer.add(source, target);
   PairInput batch = pair_input(packer.finish());
   const int64_t tokens = batch.source.tokens() + batch.target.tokens();
-  const std::string pieces = joined_pieces(source, *vocabulary) + " -> " + joined_pieces(target, *vocabulary);
+  const std::string pieces =
+      joined_pieces(source, vocabulary->side(0)) + " -> " + joined_pieces(target, vocabulary->side(1));
   return std::make_unique<TextWorkload<EncoderDecoder, PairInput>>(std::move(model), std::move(batch), pieces, tokens);
 }
 

@@ -514,6 +514,10 @@ void add_nmt(Program& program) {
     reject_adapters(args->train.lora);
     check_pretrained_model(args->train, args->model.config);
     args->model.config.vocab_size = args->pieces(args->train.data.vocabulary);
+    if (const Path& target = args->train.data.target_vocabulary; !target.empty() && !args->table->given("vocab-size")) {
+      args->model.config.target_vocab_size = args->pieces(target);
+      args->model.config.tied_embeddings = false;
+    }
     validate_model(*args->table, [&] { args->model.config.validate(); });
     expect_finite_at_least(0, "--r-drop", args->train.r_drop);
     const double pair = 2.0 * args->sentence_length;

@@ -124,7 +124,7 @@ Ids target_of(const AttentionMapOptions& options, const Vocabulary& vocabulary, 
     set_vocabulary(decoding, vocabulary);
     ids = translate(model, cpu_kernels(), {source}, decoding).front().front().ids;
   } else {
-    ids = encode(options.target, "--target", vocabulary);
+    ids = encode(options.target, "--target", vocabulary.side(1));
   }
   ids.insert(ids.begin(), vocabulary.bos());
   return ids;
@@ -134,13 +134,13 @@ AttentionMaps of_translation_model(const Path& path, const std::string& checkpoi
                                    const AttentionMapOptions& options) {
   reject_bos(options, path);
   const auto [vocabulary, model] = load_trained_model<EncoderDecoder>(path, checkpoint, {}, Device{});
-  Ids source = encode(options.text, "--text", *vocabulary);
+  Ids source = encode(options.text, "--text", vocabulary->side(0));
   source.push_back(vocabulary->eos());
   cut(source, options, model->longest(), path);
   const Segments sources = Segments::from_lengths({int32_t(source.size())});
   Tape tape(cpu_kernels(), {});
   const Var encoded = model->encode(tape, to_tensor(source), sources);
-  const std::vector<std::string> keys = pieces_of(source, *vocabulary);
+  const std::vector<std::string> keys = pieces_of(source, vocabulary->side(0));
   const AttentionPart part = options.part.value_or(AttentionPart::cross);
   if (part == AttentionPart::encoder)
     return {"self-attention of the encoder", keys, keys, weights_of_layer(tape, 0, 0, 1, options.layer)};
@@ -148,7 +148,7 @@ AttentionMaps of_translation_model(const Path& path, const std::string& checkpoi
   Ids target = target_of(options, *vocabulary, *model, source);
   cut(target, options, model->longest(), path);
   model->decode(tape, encoded, sources, to_tensor(target), Segments::from_lengths({int32_t(target.size())}));
-  const std::vector<std::string> queries = pieces_of(target, *vocabulary);
+  const std::vector<std::string> queries = pieces_of(target, vocabulary->side(1));
   if (part == AttentionPart::decoder)  // each decoder layer has self-attention, then cross-attention
     return {"self-attention of the decoder", queries, queries, weights_of_layer(tape, decoder, 0, 2, options.layer)};
   return {"cross-attention", queries, keys, weights_of_layer(tape, decoder, 1, 2, options.layer)};

@@ -17,7 +17,7 @@ std::vector<float> log_probabilities(const EncoderDecoder& model, Kernels& kerne
   Tape tape(kernels, {.record = false, .precision = precision, .packed = packed});
   const Var encoded = model.encode(tape, pairs.source_ids, pairs.source);
   const Tensor states = model.decode(tape, encoded, pairs.source, pairs.target_inputs, pairs.target).value();
-  const int64_t vocab = model.config().vocab_size, tokens = states.dim(0);
+  const int64_t vocab = model.config().output_size(), tokens = states.dim(0);
   const int64_t part = std::clamp<int64_t>((int64_t{1} << 24) / vocab, 1, tokens);
   const Tensor buffer = Tensor::empty({part, vocab}, DType::f32, kernels.device());
   std::vector<float> result;

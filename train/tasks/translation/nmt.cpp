@@ -46,8 +46,8 @@ NmtValidationSet from_store(TextInputs files, const Vocabulary& vocabulary, int6
     if (int64_t(std::max(store.length(i, 0), store.length(i, 1))) >= longest) continue;  // no room for EOS
     set.sources.push_back(store.sentence(i, 0));
     set.targets.push_back(store.sentence(i, 1));
-    set.source_texts.push_back(vocabulary.decode(set.sources.back()));
-    set.references.push_back(vocabulary.decode(set.targets.back()));
+    set.source_texts.push_back(vocabulary.side(0).decode(set.sources.back()));
+    set.references.push_back(vocabulary.side(1).decode(set.targets.back()));
   }
   spdlog::info("{}: {} of {} to validate on", store.name(), set.size(), counted(store.size(), "pair"));
   return set;
@@ -59,7 +59,8 @@ NmtValidationSet from_text(TextInputs files, OnBadLine policy, const Vocabulary&
           ": expected sentence pairs, got single sentences");
   NmtValidationSet set;
   for (TextRow row; text.next(row);) {
-    std::vector<int32_t> source = vocabulary.encode(row.text[0]), target = vocabulary.encode(row.text[1]);
+    std::vector<int32_t> source = vocabulary.side(0).encode(row.text[0]),
+                         target = vocabulary.side(1).encode(row.text[1]);
     if (int64_t(std::max(source.size(), target.size())) >= longest) {
       text.report().skip(BadLine::too_long, row.line, text.place(row));
       continue;
@@ -78,24 +79,31 @@ NmtValidationSet from_text(TextInputs files, OnBadLine policy, const Vocabulary&
 
 }  // namespace
 
-std::unique_ptr<BpeDropout> make_bpe_dropout(const NmtOptions& options, const Vocabulary& vocabulary) {
-  if (options.bpe_dropout == 0) return nullptr;
-  auto dropout = vocabulary.bpe_dropout();
-  if (dropout == nullptr)
-    throw UsageError("[--bpe-dropout] expected a vocabulary with merges (bpe, subword-nmt), got one of kind ",
-                     vocabulary.kind());
-  return dropout;
+std::array<std::shared_ptr<const BpeDropout>, 2> make_bpe_dropouts(const NmtOptions& options,
+                                                                   const Vocabulary& vocabulary) {
+  std::array<std::shared_ptr<const BpeDropout>, 2> dropouts;
+  if (options.bpe_dropout == 0) return dropouts;
+  for (int side = 0; side < 2; ++side) {
+    const Vocabulary& own = vocabulary.side(side);
+    const BpeDropoutSide other = side == 0 ? BpeDropoutSide::target : BpeDropoutSide::source;
+    if (options.bpe_dropout_side == other) continue;
+    const bool is_joint = side == 1 && &own == &vocabulary.side(0);
+    if (is_joint) dropouts[1] = dropouts[0];
+    if (dropouts[size_t(side)] == nullptr) dropouts[size_t(side)] = own.bpe_dropout();
+    if (dropouts[size_t(side)] == nullptr)
+      throw UsageError("[--bpe-dropout] expected a vocabulary with merges (bpe, subword-nmt), got one of kind ",
+                       own.kind());
+  }
+  return dropouts;
 }
 
 NmtData::NmtData(const NmtOptions& options, const Vocabulary& vocabulary, LossFunction<PairInput> loss,
                  int micro_batches)
-    : dropout_(make_bpe_dropout(options, vocabulary)),
+    : dropouts_(make_bpe_dropouts(options, vocabulary)),
       store_(open_training_data(options, vocabulary)),
       batches_(store_, options.batch, options.seed, micro_batches, options.data.max_length),
       loss_(std::move(loss)),
       drop_probability_(options.bpe_dropout),
-      drops_side_{options.bpe_dropout_side != BpeDropoutSide::target,
-                  options.bpe_dropout_side != BpeDropoutSide::source},
       seed_(options.seed),
       max_length_(options.data.max_length) {
   const EpochPlan& plan = batches_.plan();
@@ -112,15 +120,15 @@ std::string NmtData::describe() const {
 
 std::vector<int32_t> NmtData::sentence(uint32_t index, int side) const {
   std::vector<int32_t> ids = store_.sentence(index, side);
-  if (dropout_ == nullptr || !drops_side_[size_t(side)]) return ids;
+  if (dropouts_[size_t(side)] == nullptr) return ids;
   const uint64_t stream = mix(mix(hash_name("BPE dropout"), batches_.epoch()), 2 * uint64_t(index) + uint64_t(side));
   MergeDrops drops(drop_probability_, seed_, stream);
-  std::vector<int32_t> split = dropout_->segment(ids, drops);
+  std::vector<int32_t> split = dropouts_[size_t(side)]->segment(ids, drops);
   return split.size() + 1 > size_t(max_length_) ? ids : split;
 }
 
 PairBatch NmtData::pairs(std::span<const uint32_t> indices) const {
-  if (dropout_ == nullptr) return make_pair_batch(store_, indices);
+  if (!drops()) return make_pair_batch(store_, indices);
   PairPacker packer(store_.bos(), store_.eos());
   for (const uint32_t s : indices) packer.add(sentence(s, 0), sentence(s, 1));
   return packer.finish();
@@ -135,7 +143,7 @@ RankBatch NmtData::batch(size_t i, MicroBatchRange own) const {
   const std::vector<std::vector<uint32_t>> micro_batches = batches_.micro_batches(indices);
   for (int m = 0; m < int(micro_batches.size()); ++m) {
     const bool is_own = m >= own.begin && m < own.end;
-    if (dropout_ == nullptr) {
+    if (!drops()) {
       for (const uint32_t s : micro_batches[size_t(m)]) {
         batch.source_tokens += store_.length(s, 0) + 1;
         batch.target_tokens += store_.length(s, 1) + 1;
@@ -143,7 +151,7 @@ RankBatch NmtData::batch(size_t i, MicroBatchRange own) const {
       if (!is_own) continue;
     }
     const PairBatch packed = pairs(micro_batches[size_t(m)]);
-    if (dropout_ != nullptr) {
+    if (drops()) {
       batch.source_tokens += packed.source_ids.size();
       batch.target_tokens += packed.target_outputs.size();
     }
@@ -291,9 +299,17 @@ std::string NmtValidation::translate_some(size_t chunk) const {
   }
   std::string lines;
   for (const std::vector<Hypothesis>& best : beam_search(model_, kernels_, sources, decode_)) {
-    lines += one_line(vocabulary_.decode(best.front().ids)) + '\n';
+    lines += one_line(vocabulary_.side(1).decode(best.front().ids)) + '\n';
   }
   return lines;
+}
+
+namespace {}  // namespace
+
+void set_vocabulary_sizes(EncoderDecoderConfig& config, const Vocabulary& vocabulary) {
+  config.vocab_size = vocabulary.side(0).size();
+  config.target_vocab_size = vocabulary.shares_ids() ? 0 : vocabulary.side(1).size();
+  config.tied_embeddings = config.tied_embeddings && vocabulary.shares_ids();
 }
 
 namespace {
@@ -302,7 +318,7 @@ TaskParts make_parts(const NmtOptions& options, EncoderDecoderConfig config, con
   TaskParts parts;
   parts.vocabulary = load_training_vocabulary(options, options.tokenizer);
   const Vocabulary& vocabulary = *parts.vocabulary.vocabulary;
-  config.vocab_size = vocabulary.size();
+  set_vocabulary_sizes(config, vocabulary);
   auto model = std::make_unique<NetworkModel<EncoderDecoder>>(config);
   require_positions(options.data.max_length, model->network().longest());
   const auto loss = [&network = model->network(), &options](Tape& tape, const PairInput& input) {

@@ -83,21 +83,27 @@ class NmtData final : public TrainingData {
   std::vector<int32_t> sentence(uint32_t index, int side) const;
   PairBatch pairs(std::span<const uint32_t> indices) const;
 
-  std::unique_ptr<BpeDropout> dropout_;  // null: none
+  bool drops() const { return dropouts_[0] != nullptr || dropouts_[1] != nullptr; }
+
+  std::array<std::shared_ptr<const BpeDropout>, 2> dropouts_;
   TokenStore store_;
   EpochBatches batches_;
   LossFunction<PairInput> loss_;
   double drop_probability_;
-  std::array<bool, 2> drops_side_;
   uint64_t seed_;
   int max_length_;
 };
 
-// The splitter of --bpe-dropout; null if the probability is 0. Throws UsageError for a vocabulary without merges.
-std::unique_ptr<BpeDropout> make_bpe_dropout(const NmtOptions& options, const Vocabulary& vocabulary);
+// The splitters of --bpe-dropout for sources and targets; null for a side that is not split. Throws UsageError for a
+// vocabulary without merges.
+std::array<std::shared_ptr<const BpeDropout>, 2> make_bpe_dropouts(const NmtOptions& options,
+                                                                   const Vocabulary& vocabulary);
 
 // Reads the validation pairs of `options`. Skips pairs with more than `longest` ids, including EOS, on either side.
 NmtValidationSet read_validation_set(const NmtOptions& options, const Vocabulary& vocabulary, int64_t longest);
+
+// Sets the sizes of the tables of embeddings. Two vocabularies have tables of their own.
+void set_vocabulary_sizes(EncoderDecoderConfig& config, const Vocabulary& vocabulary);
 
 // Collective. Starts the run in start.directory, or resumes an existing one. Returns the result of a replay, if
 // options.replay asks for one. The vocabulary sets config.vocab_size. Only rank 0 writes files.
