@@ -6,6 +6,7 @@
 #include "gyre/models/config/config_json.h"
 #include "gyre/models/hugging_face/decoder_config.h"
 #include "gyre/models/hugging_face/json_fields.h"
+#include "gyre/models/hugging_face/marian.h"
 #include "gyre/models/position/nezha.h"
 #include "gyre/models/position/position_table.h"
 #include "gyre/models/position/rope.h"
@@ -83,7 +84,7 @@ EncoderArchitecture architecture_of(const Json& json, const std::string& context
     names += (names.empty() ? "" : ", ") + std::string(a.name);
   }
   for (const std::string& name : decoder_architectures()) names += ", " + name;
-  throw Error(context, "architectures: expected one of ", names, ", got ",
+  throw Error(context, "architectures: expected one of ", names, ", ", kMarianArchitecture, ", got ",
               cut_for_message(json.value("architectures", Json()).dump()));
 }
 
@@ -231,6 +232,7 @@ HuggingFaceConfig read_hugging_face_config(const Path& file) {
   const std::string context = concat("[hugging face] ", file.string(), ": ");
   Json json = read_config(file, context);
   if (const auto family = decoder_family_of(json)) return read_decoder_config(json, *family, context);
+  if (is_marian(json)) return read_marian_config(json, context);
   rename_activation_from_theirs(json, kActivation);
   const EncoderArchitecture architecture = architecture_of(json, context);
   require_supported_values(json, architecture, context);

@@ -22,13 +22,14 @@ HuggingFaceFamily family_of(const EncoderOnlyConfig& encoder);
 // The head of the family's sequence classifiers: NEZHA has that of BERT.
 ClassifierHead head_of(const EncoderOnlyConfig& encoder);
 
-// The config of a masked language model or of a text classifier.
-using HuggingFaceConfig = std::variant<EncoderOnlyConfig, ClassifierConfig>;
+// The config of a language model, of a text classifier or of a translation model.
+using HuggingFaceConfig = std::variant<EncoderOnlyConfig, ClassifierConfig, EncoderDecoderConfig>;
 
 // Reads the config.json of the classes ForMaskedLM, ForPreTraining (BERT, NEZHA), ForSequenceClassification, and Model,
 // the bare encoder, which is read as a masked language model. Absent keys have transformers' defaults. A BERT with
-// "use_relative_position" is a NEZHA, which implementations before that of transformers write so. Throws an Error with
-// the file and the key for any other architecture, and for invalid or unsupported values.
+// "use_relative_position" is a NEZHA, which implementations before that of transformers write so. Those of causal
+// models and of MarianMTModel are read as in decoder_config.h and marian.h. Throws an Error with the file and the key
+// for any other architecture, and for invalid or unsupported values.
 HuggingFaceConfig read_hugging_face_config(const Path& file);
 
 // LABEL_0, LABEL_1 and so on: the names that transformers gives to classes without names.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,31 +10,13 @@
 #include "gyre/core/error.h"
 #include "gyre/core/io/safetensors.h"
 #include "gyre/models/hugging_face/decoder_config.h"
+#include "gyre/models/hugging_face/tensor_checks.h"
 #include "gyre/models/position/position_table.h"
 #include "gyre/models/position/rope.h"
 #include "gyre/models/sequence_classifier.h"
 
 namespace gyre {
 namespace {
-
-// Throws an Error that names the file and the tensor unless all elements of the tensors that `target_name` maps to a
-// name are finite, as f32; those of a training that diverged are not.
-void require_finite(std::span<const SafetensorsFile> files, const TargetName& target_name) {
-  for (const SafetensorsFile& file : files) {
-    for (const SafetensorsEntry& entry : file.entries()) {
-      if (target_name(entry.name).empty()) continue;
-      const std::string context = concat("[hugging face] ", file.path().string(), ": tensor ", entry.name, ": ");
-      int64_t count = 1;
-      for (const int64_t length : entry.shape) count *= length;
-      const Tensor values = Tensor::empty({count});
-      convert_elements(entry.dtype, file.bytes(entry), values, context);
-      const auto all = values.span<float>();
-      const auto found = std::find_if(all.begin(), all.end(), [](float x) { return !std::isfinite(x); });
-      require(found == all.end(), context, "expected finite numbers, got ", found == all.end() ? 0.0F : *found,
-              " in element ", found - all.begin());
-    }
-  }
-}
 
 // ---- Causal models -------------------------------------------------------------------------------------------------
 // Converts the parameters of causal models to and from the tensors of Hugging Face's LLaMA, Mistral, Qwen2, Qwen3,
@@ -478,33 +459,6 @@ Tensor relative_vectors(const EncoderOnlyConfig& config) {
   return vectors;
 }
 
-struct Entry {
-  const SafetensorsFile* file;
-  const SafetensorsEntry* entry;
-};
-std::optional<Entry> find_entry(std::span<const SafetensorsFile> files, std::string_view name) {
-  for (const SafetensorsFile& file : files) {
-    if (const auto* entry = file.find(name)) return Entry{&file, entry};
-  }
-  return std::nullopt;
-}
-
-// Throws if a file contains tensor `name` with values that differ from `expected` by more than `tolerance`.
-void require_repeats(std::span<const SafetensorsFile> files, const std::string& name, const Tensor& expected,
-                     double tolerance, const std::string& what) {
-  const auto found = find_entry(files, name);
-  if (!found) return;
-  const Tensor got = Tensor::empty(expected.shape());
-  found->file->read(*found->entry, got);
-  const Tensor host = expected.to_cpu();
-  for (int64_t i = 0; i < got.size(); ++i) {
-    const double a = host.data<float>()[i], b = got.data<float>()[i];
-    if (a == b || std::abs(a - b) <= tolerance) continue;
-    throw Error("[hugging face] ", found->file->path().string(), ": tensor ", name, ": expected ", what,
-                ", got different values in row ", i / got.cols());
-  }
-}
-
 constexpr double kHalfPrecision = 1e-2;  // tolerance for tables of 16-bit numbers; a wrong table differs by 1
 
 // Throws if a constant table of positions in the files is not that of the config.
@@ -544,7 +498,7 @@ class TargetNames {
     for (const auto& [ours, theirs] : kTied) {
       if (name != theirs) continue;
       const std::string partner = their_names(ours, naming_).front();
-      return find_entry(files_, partner) ? "" : partner;
+      return find_tensor(files_, partner) ? "" : partner;
     }
     if (name.ends_with(".LayerNorm.gamma")) return name.substr(0, name.size() - 5) + "weight";
     if (name.ends_with(".LayerNorm.beta")) return name.substr(0, name.size() - 4) + "bias";

@@ -19,9 +19,11 @@
 #include "gyre/data/store/document_store.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/hugging_face_vocabulary.h"
+#include "gyre/data/tokenizer/marian_vocabulary.h"
 #include "gyre/data/tokenizer/tokenizer_config.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/models/hugging_face/generation_config.h"
+#include "gyre/models/hugging_face/marian.h"
 #include "gyre/train/checkpoint/lora_record.h"
 #include "gyre/train/checkpoint/progress.h"
 #include "gyre/train/log/console.h"
@@ -94,7 +96,10 @@ struct Records {
   }
   std::string architecture() const { return exported.at("architectures").at(0); }
   bool is_classifier() const { return exported.contains("id2label"); }
-  bool is_causal() const { return !is_classifier() && architecture().find("MaskedLM") == std::string::npos; }
+  bool translates() const { return architecture() == kMarianArchitecture; }
+  bool is_causal() const {
+    return !is_classifier() && !translates() && architecture().find("MaskedLM") == std::string::npos;
+  }
   // The positions of the model; nothing for decoders with RoPE, which have no table of positions.
   std::optional<int64_t> longest() const {
     if (exported.contains("n_positions")) return exported["n_positions"].get<int64_t>();
@@ -258,6 +263,7 @@ std::string training_length(const Records& records, const CardModel& model) {
 
 // The class of transformers that loads the model; empty if a pipeline with its tokenizer does.
 std::string loader(const Records& records, const CardModel& model) {
+  if (records.translates()) return kMarianArchitecture;
   if (model.vocabulary != nullptr && can_write_hugging_face(*model.vocabulary)) return "";
   if (records.is_classifier()) return "AutoModelForSequenceClassification";
   return records.is_causal() ? "AutoModelForCausalLM" : "AutoModelForMaskedLM";
@@ -279,7 +285,8 @@ std::string model_card(const CardModel& model, const CardOptions& options) {
   if (model.vocabulary != nullptr) {
     vocabulary = {{"size", with_commas(model.vocabulary->size())},
                   {"kind", model.vocabulary->kind()},
-                  {"exported", can_write_hugging_face(*model.vocabulary)}};
+                  {"exported", records.translates() ? can_write_marian(*model.vocabulary)
+                                                    : can_write_hugging_face(*model.vocabulary)}};
   }
   return fill_template(
       page_asset("model_card.md"),
@@ -289,7 +296,9 @@ std::string model_card(const CardModel& model, const CardOptions& options) {
        {"title", markdown(options.title.empty() ? file_name(records.run.string()) : options.title)},
        {"architecture", code(records.architecture())},
        {"generates", records.is_causal()},
-       {"fills", !records.is_causal() && !records.is_classifier()},
+       {"fills", !records.is_causal() && !records.is_classifier() && !records.translates()},
+       {"translates", records.translates()},
+       {"translates_text", records.translates() && model.vocabulary != nullptr && can_write_marian(*model.vocabulary)},
        {"classifies", records.is_classifier()},
        {"scores", records.is_classifier() && exported["id2label"].size() == 1},
        {"pairs", records.reads_pairs()},
@@ -337,12 +346,18 @@ std::vector<std::string> classes_of(const Path& run) {
   return read_task(run).format.classes;
 }
 
+std::string description_of(const EncoderDecoderConfig& config) { return config.describe(); }
+template <class Config>
+std::string description_of(const Config& config) {
+  return encoder_of(config).describe();
+}
+
 template <class Model>
 void export_as(const ExportArgs& args, const Path& run) {
   const auto model = load_model<Model>(args.model, args.checkpoint, {});
   print_model_choice(args.model, args.checkpoint);
   std::shared_ptr<const Vocabulary> vocabulary;
-  if (has_vocabulary(run)) vocabulary = load_run_vocabulary(run, {}, vocabulary_size(model->config()));
+  if (has_vocabulary(run)) vocabulary = load_run_vocabulary(run, {}, vocabulary_sizes(model->config()));
   ExportOptions options{.overwrite = args.overwrite, .classes = classes_of(run)};
   // Imported models have no training length.
   if (const auto length = trained_option(args.model, args.checkpoint, "max-length"))
@@ -358,7 +373,7 @@ void export_as(const ExportArgs& args, const Path& run) {
     write_file(directory / "README.md", model_card({.path = args.model,
                                                     .checkpoint = args.checkpoint,
                                                     .config = directory / "config.json",
-                                                    .description = encoder_of(model->config()).describe(),
+                                                    .description = description_of(model->config()),
                                                     .parameters = model->parameters().elements(),
                                                     .vocabulary = vocabulary.get()},
                                                    args.card));
@@ -378,7 +393,8 @@ std::vector<int32_t> ends_of_answers(const Path& run, const Vocabulary& vocabula
 
 int export_to_llama_cpp(const ExportArgs& args, const Path& run) {
   require(model_kind(run) == EncoderOnlyConfig::kModel && read_config<EncoderOnlyConfig>(run).causal, "[--model] ",
-          run.string(), ": expected a decoder, which llama.cpp can run, got an encoder: use --to hf");
+          run.string(), ": expected a decoder, which llama.cpp can run, got ",
+          model_kind(run) == EncoderDecoderConfig::kModel ? "a translation model" : "an encoder", ": use --to hf");
   require(has_vocabulary(run), "[--model] ", run.string(), ": expected a model with a vocabulary, found none");
   require(args.overwrite || !std::filesystem::exists(args.output), "[--output] ", args.output.string(),
           " already exists: use --overwrite");
@@ -413,11 +429,12 @@ int export_model(const ExportArgs& args) {
   if (args.to == "peft") return export_adapters(args);
   args.card.validate();
   const Path run = find_run(args.model);
-  require(model_kind(run) != EncoderDecoderConfig::kModel, "[--model] ", run.string(),
-          ": translation models cannot be exported: gyre translate reads the run, and other programs can read its "
-          "weights in checkpoints/last/model.safetensors");
+  const std::string kind = model_kind(run);
   if (is_gguf) return export_to_llama_cpp(args, run);
-  if (model_kind(run) == ClassifierConfig::kModel) {
+  if (kind == EncoderDecoderConfig::kModel) {
+    marian_config(read_config<EncoderDecoderConfig>(run), {});  // throws for another architecture
+    export_as<EncoderDecoder>(args, run);
+  } else if (kind == ClassifierConfig::kModel) {
     export_as<SequenceClassifier>(args, run);
   } else {
     export_as<EncoderOnly>(args, run);
@@ -443,7 +460,8 @@ void add_export_command(Program& program) {
       "gguf: the file; hf: a directory for config.json, model.safetensors and README.md (the model card); also for the "
       "vocabulary, "
       "vocab.txt of WordPiece, tokenizer.model of SentencePiece or else tokenizer.json, and tokenizer_config.json; of "
-      "a decoder also generation_config.json, and chat_template.jinja of one trained on conversations");
+      "a decoder also generation_config.json, and chat_template.jinja of one trained on conversations; of a "
+      "translation model (MarianMTModel) source.spm, target.spm, vocab.json and generation_config.json");
   table.required("output");
   table.add_enum("--outtype", args->outtype,
                  "gguf: type of the matrices: f32, f16, bf16, or q8_0, blocks of 32 integers of 8 bits with a scale");

@@ -67,7 +67,8 @@ void add_import_command(Program& program) {
                    "format and directory; peft: with adapter_config.json and adapter_model.safetensors of a LoRA; hf: "
                    "with config.json, safetensors and the files of a tokenizer: of "
                    "BertForMaskedLM, NezhaForMaskedLM, RoFormerForMaskedLM, their sequence classification variants or "
-                   "bare encoders (BertModel), or of a decoder: Llama, Mistral, Qwen2, Qwen3, GPT-NeoX, GPT-2",
+                   "bare encoders (BertModel), of a decoder: Llama, Mistral, Qwen2, Qwen3, GPT-NeoX, GPT-2, or of a "
+                   "translation model: MarianMTModel",
                    [args](const std::vector<std::string>& values) {
                      args->format = chosen_word(values.front(), {"hf", "peft"});
                      args->from = values.back();

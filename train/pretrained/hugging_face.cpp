@@ -11,9 +11,11 @@
 #include "gyre/core/version.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/hugging_face_vocabulary.h"
+#include "gyre/data/tokenizer/marian_vocabulary.h"
 #include "gyre/data/tokenizer/tokenizer_config.h"
 #include "gyre/models/hugging_face/config.h"
 #include "gyre/models/hugging_face/generation_config.h"
+#include "gyre/models/hugging_face/marian.h"
 #include "gyre/models/hugging_face/weights.h"
 #include "gyre/models/position/position_table.h"
 #include "gyre/train/checkpoint/checkpoint.h"
@@ -168,6 +170,9 @@ bool belongs_to_model(const std::string& name) {
                                          "special_tokens_map.json",
                                          "added_tokens.json",
                                          "spiece.model",
+                                         "source.spm",
+                                         "target.spm",
+                                         "target_vocab.json",
                                          "sentencepiece.bpe.model",
                                          "chat_template.jinja",
                                          "chat_template.json",
@@ -188,12 +193,19 @@ std::unique_ptr<SequenceClassifier> make_model(const ClassifierConfig& c) {
   return std::make_unique<SequenceClassifier>(c);
 }
 
+int64_t layers_of(const EncoderOnlyConfig& c) { return c.layers; }
+int64_t layers_of(const ClassifierConfig& c) { return c.encoder.layers; }
+int64_t layers_of(const EncoderDecoderConfig& c) { return c.encoder_layers + c.decoder_layers; }
+
+bool is_causal_config(const EncoderOnlyConfig& c) { return c.causal; }
+bool is_causal_config(const ClassifierConfig&) { return false; }
+bool is_causal_config(const EncoderDecoderConfig&) { return false; }
+
 // Rejects a config.json with more layers than there are tensors, before any time or memory is spent on such a model.
-void require_tensors_for_layers(const EncoderOnlyConfig& config, const std::vector<SafetensorsFile>& files,
-                                const Path& directory) {
+void require_tensors_for_layers(int64_t layers, const std::vector<SafetensorsFile>& files, const Path& directory) {
   int64_t tensors = 0;
   for (const SafetensorsFile& file : files) tensors += int64_t(file.entries().size());
-  require(config.layers <= tensors, "[hugging face] ", directory.string(), ": expected tensors for the ", config.layers,
+  require(layers <= tensors, "[hugging face] ", directory.string(), ": expected tensors for the ", layers,
           " layers in config.json, got ", tensors, " tensors in all");
 }
 
@@ -230,6 +242,56 @@ Json config_of(const ClassifierConfig& config, int pad, const ExportOptions& opt
   return hugging_face_config(config, pad, options.classes);
 }
 
+// Throws an Error if the directory holds a run, or a model that the options do not replace.
+void require_free_for_model(const Path& directory, const ExportOptions& options) {
+  const bool is_run = fs::exists(directory / "config.json") && fs::exists(checkpoints_path(directory));
+  require(!is_run, "[", directory.string(), "] holds a run of Gyre: use another --output");
+  require_free(directory, options.overwrite, belongs_to_model);
+}
+
+void write_model_files(const Path& into, const Json& config, const std::vector<NamedTensor>& tensors,
+                       const ExportOptions& options) {
+  write_safetensors(into / kModelFile, tensors);
+  write_file(into / "config.json", json_text(config, 2) + "\n");
+  if (options.complete) options.complete(into);
+}
+
+void remove_model(const Path& directory) {
+  for (const std::string& name : files_of_model(directory, belongs_to_model)) fs::remove(directory / name);
+}
+
+// The last piece is the padding, which the export adds unless it begins translations here too.
+MarianIds marian_ids_of(const Vocabulary& vocabulary) {
+  const Vocabulary& target = vocabulary.side(1);
+  const bool has_padding = target.pad() >= 0 && target.pad() == target.bos();
+  return {target.unk(), target.bos(), target.eos(), has_padding ? target.pad() : target.size()};
+}
+
+// Reads a MarianMTModel and its vocabulary.
+void read_translation_model(const Path& directory, EncoderDecoderConfig config,
+                            const std::vector<SafetensorsFile>& files, HuggingFaceModel& read) {
+  const Path file = directory / "config.json";
+  const std::string context = concat("[hugging face] ", file.string(), ": ");
+  const MarianIds ids = read_marian_ids(read_json(file), context);
+  require(ids.bos < config.vocab_size, context, "decoder_start_token_id: expected an id below ", config.vocab_size,
+          ", got ", ids.bos);
+  find_marian_positions(files, config);
+  auto model = std::make_unique<EncoderDecoder>(config);
+  require_proportion(model->parameters(), files, directory);
+  model->parameters().allocate(0);  // all values are overwritten, except a bias that the files lack, which is 0
+  read.tensors = read_marian_weights(files, model->parameters(), config, ids.bos);
+  read.model = std::move(model);
+  read.vocabulary = read_marian_vocabulary(directory, config.vocab_size);
+  if (!read.vocabulary) {
+    read.notes.push_back(
+        concat("no source.spm, target.spm and vocab.json in ", directory.string(), ": the model has no vocabulary"));
+    return;
+  }
+  require(ids.bos == read.vocabulary->bos() && ids.eos == read.vocabulary->eos(), context,
+          "decoder_start_token_id, eos_token_id: expected the ids of the padding and of the end in vocab.json, ",
+          read.vocabulary->bos(), " and ", read.vocabulary->eos(), ", got ", ids.bos, " and ", ids.eos);
+}
+
 template <class Model>
 std::string write_model(const Path& directory, const Model& model, const Vocabulary* vocabulary,
                         const ExportOptions& options) {
@@ -246,9 +308,7 @@ std::string write_model(const Path& directory, const Model& model, const Vocabul
           "[hugging face] this model cannot be exported:\n  ",
           "vocabulary: expected a kind that transformers has, such as wordpiece, got ",
           vocabulary == nullptr ? "" : vocabulary->kind());
-  const bool is_run = fs::exists(directory / "config.json") && fs::exists(checkpoints_path(directory));
-  require(!is_run, "[", directory.string(), "] holds a run of Gyre: use another --output");
-  require_free(directory, options.overwrite, belongs_to_model);
+  require_free_for_model(directory, options);
   const int64_t longest = !encoder.causal ? encoder.position.get<PositionTableOptions>().max_positions
                           : model.longest() != PositionEncoding::kUnlimited ? model.longest()
                                                                             : options.trained_length;
@@ -261,13 +321,9 @@ std::string write_model(const Path& directory, const Model& model, const Vocabul
       write_file(into / kGenerationConfigFile, generation.dump(2) + "\n");
     }
     if (has_tokenizer) write_hugging_face_vocabulary(into, *vocabulary, longest, options.chat_template);
-    write_safetensors(into / kModelFile, tensors);
-    write_file(into / "config.json", json_text(json, 2) + "\n");
-    if (options.complete) options.complete(into);
+    write_model_files(into, json, tensors, options);
   };
-  replace_files(directory, write, [&] {
-    for (const std::string& name : files_of_model(directory, belongs_to_model)) fs::remove(directory / name);
-  });
+  replace_files(directory, write, [&] { remove_model(directory); });
   return concat(directory.string(), ": ", json.at("architectures").at(0).template get<std::string>(), " of ",
                 model.parameters().elements(), " parameters in ", tensors.size(), " tensors, ",
                 describe_vocabulary(has_tokenizer ? vocabulary : nullptr), left_out_note(vocabulary),
@@ -295,17 +351,22 @@ HuggingFaceModel read_hugging_face(const Path& directory, const TokenizerChoice&
   HuggingFaceModel read;
   std::visit(
       [&](const auto& c) {
-        require_tensors_for_layers(encoder_of(c), files, directory);
-        auto model = make_model(c);
-        require_proportion(model->parameters(), files, directory);
-        model->parameters().allocate(0);  // all values are overwritten, except those of a head that the files lack
-        read.tensors = read_hugging_face_weights(files, model->parameters(), encoder_of(c));
-        read.vocabulary = fitting_vocabulary(directory, tokenizer, encoder_of(c), read.notes);
+        require_tensors_for_layers(layers_of(c), files, directory);
+        if constexpr (std::is_same_v<std::decay_t<decltype(c)>, EncoderDecoderConfig>) {
+          tokenizer.check();
+          read_translation_model(directory, c, files, read);
+        } else {
+          auto model = make_model(c);
+          require_proportion(model->parameters(), files, directory);
+          model->parameters().allocate(0);  // all values are overwritten, except those of a head that the files lack
+          read.tensors = read_hugging_face_weights(files, model->parameters(), encoder_of(c));
+          read.vocabulary = fitting_vocabulary(directory, tokenizer, encoder_of(c), read.notes);
+          read.model = std::move(model);
+        }
         if constexpr (std::is_same_v<std::decay_t<decltype(c)>, ClassifierConfig>)
           read.task = imported_task(read_class_names(directory / "config.json", c.classes));
-        read.model = std::move(model);
         const Path generation = directory / kGenerationConfigFile;
-        if (encoder_of(c).causal && fs::exists(generation))
+        if (is_causal_config(c) && fs::exists(generation))
           parse_generation_config(read_file(generation), generation.string() + ": ");  // checks it
       },
       config);
@@ -346,13 +407,14 @@ void copy_model_files(const Path& run, const Path& into) {
 
 std::string write_imported_run(const HuggingFaceModel& imported, const Path& from, const Path& path, bool overwrite) {
   const auto config = std::visit([](const auto& m) { return m->config().to_json(); }, imported.model);
-  const bool causal = std::visit([](const auto& m) { return encoder_of(m->config()).causal; }, imported.model);
+  const bool causal = std::visit([](const auto& m) { return is_causal_config(m->config()); }, imported.model);
+  const bool generates = causal || std::holds_alternative<std::unique_ptr<EncoderDecoder>>(imported.model);
   Json state{{"gyre", kVersion}, {"imported", fs::absolute(from).lexically_normal().string()}};
   if (!imported.tensors.initialized.empty()) state["initialized"] = imported.tensors.initialized;
   const auto complete = [&](const Path& into) {
     if (imported.vocabulary) imported.vocabulary->save(into / hugging_face_copy_name(*imported.vocabulary));
     if (imported.task) write_file(task_path(into), json_text(imported.task->to_json(), 2) + "\n");
-    if (causal && fs::exists(from / kGenerationConfigFile))
+    if (generates && fs::exists(from / kGenerationConfigFile))
       write_file(into / kGenerationConfigFile, read_file(from / kGenerationConfigFile));
   };
   write_run_of_weights(path, {imported.parameters(), config, state, complete}, overwrite);
@@ -371,6 +433,27 @@ std::string write_hugging_face(const Path& directory, const EncoderOnly& model, 
 std::string write_hugging_face(const Path& directory, const SequenceClassifier& model, const Vocabulary* vocabulary,
                                const ExportOptions& options) {
   return write_model(directory, model, vocabulary, options);
+}
+
+std::string write_hugging_face(const Path& directory, const EncoderDecoder& model, const Vocabulary* vocabulary,
+                               const ExportOptions& options) {
+  const EncoderDecoderConfig& config = model.config();
+  require(vocabulary != nullptr, "[hugging face] this model cannot be exported: it has no vocabulary");
+  const MarianIds ids = marian_ids_of(*vocabulary);
+  const Json json = marian_config(config, ids);
+  require_free_for_model(directory, options);
+  const std::vector<NamedTensor> tensors = marian_tensors(model.parameters(), config, ids);
+  const bool has_tokenizer = can_write_marian(*vocabulary);
+  const auto write = [&](const Path& into) {
+    write_file(into / kGenerationConfigFile, json_text(marian_generation_config(config, ids), 2) + "\n");
+    if (has_tokenizer)
+      write_marian_vocabulary(into, *vocabulary, ids.pad, config.position.get<PositionTableOptions>().max_positions);
+    write_model_files(into, json, tensors, options);
+  };
+  replace_files(directory, write, [&] { remove_model(directory); });
+  return concat(directory.string(), ": ", kMarianArchitecture, " of ", model.parameters().elements(), " parameters in ",
+                tensors.size(), " tensors, ", describe_vocabulary(has_tokenizer ? vocabulary : nullptr),
+                has_tokenizer ? "" : concat(", because MarianTokenizer reads none of kind ", vocabulary->kind()));
 }
 
 }  // namespace gyre

@@ -1,7 +1,8 @@
 // Imports and exports models in the directory format of Hugging Face transformers:
 //
 //   DIR/  config.json  model.safetensors (or the index of its shards)  vocab.txt or tokenizer.json
-//         tokenizer_config.json  generation_config.json (of decoders)
+//         tokenizer_config.json  generation_config.json (of decoders and of translation models)
+// A translation model is a MarianMTModel, with source.spm, target.spm and vocab.json.
 #pragma once
 
 #include <functional>
@@ -14,6 +15,7 @@
 
 #include "gyre/core/io/file.h"
 #include "gyre/data/tokenizer/tokenizer_choice.h"
+#include "gyre/models/encoder_decoder.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/models/hugging_face/weights.h"
 #include "gyre/models/sequence_classifier.h"
@@ -23,7 +25,8 @@ namespace gyre {
 
 struct HuggingFaceModel {
   // On the CPU, f32.
-  std::variant<std::unique_ptr<EncoderOnly>, std::unique_ptr<SequenceClassifier>> model;
+  std::variant<std::unique_ptr<EncoderOnly>, std::unique_ptr<SequenceClassifier>, std::unique_ptr<EncoderDecoder>>
+      model;
   std::shared_ptr<const Vocabulary> vocabulary;  // nullptr if the directory has none
   TensorReport tensors;
   std::optional<TrainedTask> task;  // task of a classifier
@@ -75,6 +78,9 @@ struct ExportOptions {
 std::string write_hugging_face(const Path& directory, const EncoderOnly& model, const Vocabulary* vocabulary,
                                const ExportOptions& options = {});
 std::string write_hugging_face(const Path& directory, const SequenceClassifier& model, const Vocabulary* vocabulary,
+                               const ExportOptions& options = {});
+// Also throws without a vocabulary, which has the ids that begin and end a translation.
+std::string write_hugging_face(const Path& directory, const EncoderDecoder& model, const Vocabulary* vocabulary,
                                const ExportOptions& options = {});
 
 // Replaces a group of files in a directory: calls fill(new) with a hidden directory inside `directory`, then

@@ -39,12 +39,17 @@ PretrainedEncoder load_hugging_face(const Path& directory) {
   require(read.vocabulary != nullptr, "[pretrained] ", directory.string(),
           ": expected a tokenizer, found none: ", read.notes.empty() ? "" : read.notes.back());
   return std::visit(
-      [&](auto& pretrained) {
+      [&](auto& pretrained) -> PretrainedEncoder {
         using Model = typename std::decay_t<decltype(pretrained)>::element_type;
-        const std::shared_ptr<Model> network = std::move(pretrained);
-        return PretrainedEncoder{encoder_of(network->config()), read.vocabulary,
-                                 directory / hugging_face_copy_name(*read.vocabulary),
-                                 std::shared_ptr<Parameters>(network, &network->parameters())};
+        if constexpr (std::is_same_v<Model, EncoderDecoder>) {
+          throw Error("[pretrained] ", directory.string(),
+                      ": expected a bidirectional encoder, got a translation model");
+        } else {
+          const std::shared_ptr<Model> network = std::move(pretrained);
+          return PretrainedEncoder{encoder_of(network->config()), read.vocabulary,
+                                   directory / hugging_face_copy_name(*read.vocabulary),
+                                   std::shared_ptr<Parameters>(network, &network->parameters())};
+        }
       },
       read.model);
 }

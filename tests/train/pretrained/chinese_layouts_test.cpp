@@ -27,7 +27,8 @@ void check_logits(const HuggingFaceModel& model, const std::string& layout) {
 }
 
 const EncoderOnlyConfig& encoder_config(const HuggingFaceModel& read) {
-  return std::visit([](const auto& m) -> const EncoderOnlyConfig& { return encoder_of(m->config()); }, read.model);
+  if (const auto* model = std::get_if<std::unique_ptr<EncoderOnly>>(&read.model)) return (*model)->config();
+  return std::get<std::unique_ptr<SequenceClassifier>>(read.model)->config().encoder;
 }
 
 std::string positions_name(const std::string& prefix, int layer) {

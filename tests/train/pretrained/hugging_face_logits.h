@@ -35,6 +35,12 @@ inline std::vector<float> logits_of(const gyre::SequenceClassifier& model, gyre:
       .to_vector<float>();
 }
 
+// A translation model has no logits of one sequence.
+inline std::vector<float> logits_of(const gyre::EncoderDecoder&, gyre::Tape&, const gyre::Tensor&,
+                                    const gyre::Tensor&) {
+  throw gyre::Error("expected a model that reads one sequence, got a translation model");
+}
+
 inline void append(std::vector<double>& numbers, const gyre::Json& json) {
   if (json.is_number()) return numbers.push_back(json.get<double>());
   for (const auto& part : json) append(numbers, part);
