@@ -27,6 +27,7 @@
 #include "gyre/train/checkpoint/lora_record.h"
 #include "gyre/train/checkpoint/progress.h"
 #include "gyre/train/log/console.h"
+#include "gyre/train/pretrained/ctranslate2.h"
 #include "gyre/train/pretrained/gguf.h"
 #include "gyre/train/pretrained/hugging_face.h"
 #include "gyre/train/pretrained/peft.h"
@@ -423,6 +424,17 @@ int export_adapters(const ExportArgs& args) {
   return 0;
 }
 
+int export_to_ctranslate2(const ExportArgs& args, const std::string& kind) {
+  for (const char* name : {"title", "language", "license"})
+    args.table->reject_unused(name, false, "--to ctranslate2 writes no model card");
+  expect(kind == EncoderDecoderConfig::kModel, "--model", "a translation model, from gyre train nmt", kind);
+  require_ctranslate2(read_config<EncoderDecoderConfig>(find_run(args.model)));
+  const auto trained = load_trained_model<EncoderDecoder>(args.model, args.checkpoint, {}, {});
+  print_model_choice(args.model, args.checkpoint);
+  print_message(concat("made ", write_ctranslate2(args.output, *trained.model, *trained.vocabulary, args.overwrite)));
+  return 0;
+}
+
 int export_model(const ExportArgs& args) {
   const bool is_gguf = args.to == "gguf";
   args.table->reject_unused("outtype", is_gguf, "--to is " + args.to);
@@ -431,6 +443,7 @@ int export_model(const ExportArgs& args) {
   const Path run = find_run(args.model);
   const std::string kind = model_kind(run);
   if (is_gguf) return export_to_llama_cpp(args, run);
+  if (args.to == "ctranslate2") return export_to_ctranslate2(args, kind);
   if (kind == EncoderDecoderConfig::kModel) {
     marian_config(read_config<EncoderDecoderConfig>(run), {});  // throws for another architecture
     export_as<EncoderDecoder>(args, run);
@@ -447,12 +460,11 @@ int export_model(const ExportArgs& args) {
 void add_export_command(Program& program) {
   auto args = std::make_shared<ExportArgs>();
   OptionTable& table =
-      program.command("export", "export a trained model to Hugging Face's transformers, llama.cpp or PEFT",
-                      [args] { return export_model(*args); });
+      program.command("export", "export a trained model to another program", [args] { return export_model(*args); });
   args->table = &table;
-  table.add_choice("--to", args->to, {"hf", "gguf", "peft"},
+  table.add_choice("--to", args->to, {"hf", "gguf", "peft", "ctranslate2"},
                    "format: hf for transformers, with adapters merged into the model; gguf for llama.cpp, ollama and "
-                   "others that read its files; peft for the adapters alone");
+                   "others that read its files; peft for the adapters alone; ctranslate2 for translation models");
   table.required("to");
   add_model_rows(table, args->model, args->checkpoint);
   table.add(
@@ -461,7 +473,8 @@ void add_export_command(Program& program) {
       "vocabulary, "
       "vocab.txt of WordPiece, tokenizer.model of SentencePiece or else tokenizer.json, and tokenizer_config.json; of "
       "a decoder also generation_config.json, and chat_template.jinja of one trained on conversations; of a "
-      "translation model (MarianMTModel) source.spm, target.spm, vocab.json and generation_config.json");
+      "translation model (MarianMTModel) source.spm, target.spm, vocab.json and generation_config.json; of CTranslate2 "
+      "model.bin, config.json, the vocabularies and the models of SentencePiece");
   table.required("output");
   table.add_enum("--outtype", args->outtype,
                  "gguf: type of the matrices: f32, f16, bf16, or q8_0, blocks of 32 integers of 8 bits with a scale");
