@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "gyre/core/option_checks.h"
@@ -42,6 +43,13 @@ void Beam::advance(const NextTokens& next_tokens) {
   if (!done()) return;
   live_.clear();
   if (int(finished_.size()) > options_.n_best) finished_.resize(size_t(options_.n_best));
+}
+
+void Beam::force(int32_t token, float log_prob) {
+  require(live_.size() == 1, "[beam search] expected one hypothesis to force, got ", live_.size());
+  live_.front().ids.push_back(token);
+  live_.front().token_log_probs.push_back(log_prob);
+  live_.front().log_probability += double(log_prob);
 }
 
 std::vector<Candidate> Beam::choose(const NextTokens& next) const {
@@ -158,12 +166,13 @@ namespace {
 class BatchSearch {
  public:
   BatchSearch(const Ensemble& ensemble, Kernels& kernels, const std::vector<std::vector<int32_t>>& sources,
-              const DecodeOptions& options);
+              const DecodeOptions& options, const std::vector<std::vector<int32_t>>& prefixes);
   std::vector<std::vector<Hypothesis>> run();
   double flops() const { return batch_.flops(); }
 
  private:
   void step();
+  std::optional<int32_t> forced_token(size_t sentence) const;  // the next token of its prefix, if there is one
   Tensor last_tokens() const;
   void place_rows();
 
@@ -171,15 +180,21 @@ class BatchSearch {
   DecodingBatch batch_;
   int64_t candidates_;  // best next tokens that each hypothesis offers
   std::vector<Beam> beams_;
+  const std::vector<std::vector<int32_t>>& prefixes_;  // prefixes by sentence, or none
 };
 
 BatchSearch::BatchSearch(const Ensemble& ensemble, Kernels& kernels, const std::vector<std::vector<int32_t>>& sources,
-                         const DecodeOptions& options)
-    : options_(options), batch_(ensemble, kernels, sources, options.beam_size, options) {
+                         const DecodeOptions& options, const std::vector<std::vector<int32_t>>& prefixes)
+    : options_(options), batch_(ensemble, kernels, sources, options.beam_size, options), prefixes_(prefixes) {
   const int64_t never = int64_t(options.suppressed.size()) + 1;  // including BOS
   candidates_ = std::min(ensemble.vocab_size(), 2 * options.beam_size + never);
-  for (size_t i = 0; i < sources.size(); ++i)
-    beams_.emplace_back(options_, options.max_tokens(int64_t(sources[i].size()), ensemble.longest()), int(i));
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const int64_t forced = prefixes.empty() ? 0 : int64_t(prefixes[i].size());
+    require(forced < ensemble.longest(), "[beam search] expected a prefix of fewer than ", ensemble.longest(),
+            " tokens, which the model has positions for, got ", forced);
+    const int64_t most = options.max_tokens(int64_t(sources[i].size()), ensemble.longest());
+    beams_.emplace_back(options_, std::max(most, forced), int(i));
+  }
 }
 
 std::vector<std::vector<Hypothesis>> BatchSearch::run() {
@@ -194,9 +209,25 @@ void BatchSearch::step() {
   for (const Beam& beam : beams_) rows.push_back(int32_t(beam.live().size()));
   batch_.step(last_tokens(), Segments::from_lengths(rows));
   const NextTokens next = batch_.best(candidates_, options_.eos);
-  for (Beam& beam : beams_)
-    if (!beam.live().empty()) beam.advance(next);
+  Tensor log_probs;
+  for (size_t i = 0; i < beams_.size(); ++i) {
+    if (beams_[i].live().empty()) continue;
+    const std::optional<int32_t> forced = forced_token(i);
+    if (!forced) {
+      beams_[i].advance(next);
+      continue;
+    }
+    if (!log_probs) log_probs = batch_.log_probabilities();
+    const int64_t row = beams_[i].live().front().row;
+    beams_[i].force(*forced, log_probs.data<float>()[row * log_probs.cols() + *forced]);
+  }
   place_rows();
+}
+
+std::optional<int32_t> BatchSearch::forced_token(size_t sentence) const {
+  const size_t length = beams_[sentence].live().front().ids.size();
+  if (prefixes_.empty() || length >= prefixes_[sentence].size()) return std::nullopt;
+  return prefixes_[sentence][length];
 }
 
 Tensor BatchSearch::last_tokens() const {
@@ -222,10 +253,13 @@ void BatchSearch::place_rows() {
 
 std::vector<std::vector<Hypothesis>> beam_search(const Ensemble& ensemble, Kernels& kernels,
                                                  const std::vector<std::vector<int32_t>>& sources,
-                                                 const DecodeOptions& options, double* flops) {
+                                                 const DecodeOptions& options, double* flops,
+                                                 const std::vector<std::vector<int32_t>>& prefixes) {
   options.validate(ensemble.vocab_size());
+  require(prefixes.empty() || prefixes.size() == sources.size(), "[beam search] expected a prefix for each of ",
+          sources.size(), " sources, got ", prefixes.size());
   if (sources.empty()) return {};
-  BatchSearch search(ensemble, kernels, sources, options);
+  BatchSearch search(ensemble, kernels, sources, options, prefixes);
   auto results = search.run();
   if (flops) *flops += search.flops();
   return results;

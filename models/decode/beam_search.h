@@ -86,11 +86,14 @@ double length_divisor(LengthPenaltyForm form, double exponent, int64_t tokens);
 Hypothesis make_hypothesis(std::vector<int32_t> ids, std::vector<float> token_log_probs, const DecodeOptions& options);
 
 // Returns the n_best hypotheses of each source (ids that end with EOS), best first: at least one, and fewer than n_best
-// only if fewer finished. Decodes all sources in one batch; translate() splits many sources into batches. Adds the
-// FLOPs (Tape::flops) to *flops. Throws for invalid options and for an empty source.
+// only if fewer finished. prefixes: the ids with which the hypotheses of each source begin, whatever their
+// probability, which counts; empty: no source has any. Decodes all sources in one batch; translate() splits many
+// sources into batches. Adds the FLOPs (Tape::flops) to *flops. Throws for invalid options, for an empty source and for
+// a prefix that leaves no room for EOS.
 std::vector<std::vector<Hypothesis>> beam_search(const Ensemble& ensemble, Kernels& kernels,
                                                  const std::vector<std::vector<int32_t>>& sources,
-                                                 const DecodeOptions& options, double* flops = nullptr);
+                                                 const DecodeOptions& options, double* flops = nullptr,
+                                                 const std::vector<std::vector<int32_t>>& prefixes = {});
 
 // A continuation of a sentence's hypothesis.
 struct Candidate {
@@ -143,6 +146,9 @@ class Beam {
   // Advances every live hypothesis by one token; the candidates of a hypothesis are in its row. Suppressed ids are
   // skipped, so k must be at least 2 * beam_size plus their number, or the size of the vocabulary.
   void advance(const NextTokens& next);
+
+  // Advances the only live hypothesis by this token, which need not be one of the best.
+  void force(int32_t token, float log_prob);
 
   // At most n_best hypotheses, best first. Call when done.
   const std::vector<Hypothesis>& finished() const { return finished_; }

@@ -86,12 +86,15 @@ DecodeOptions with_packed_weights(const DecodeOptions& options, Kernels& kernels
 std::vector<std::vector<Hypothesis>> translate(const Ensemble& ensemble, Kernels& kernels,
                                                const std::vector<std::vector<int32_t>>& sources,
                                                const DecodeOptions& options, const DecodingBatchLimits& limits,
-                                               const std::function<void(size_t done)>& progress, double* flops) {
+                                               const std::function<void(size_t done)>& progress, double* flops,
+                                               const std::vector<std::vector<int32_t>>& prefixes) {
   const DecodeOptions shared = with_packed_weights(options, kernels);
   std::mutex mutex;
-  return in_batches(sources, kernels, limits, progress, [&](const auto& batch, const auto& /*indices*/) {
+  return in_batches(sources, kernels, limits, progress, [&](const auto& batch, const std::vector<size_t>& indices) {
     double own_flops = 0;
-    auto results = beam_search(ensemble, kernels, batch, shared, &own_flops);
+    std::vector<std::vector<int32_t>> batch_prefixes;
+    for (size_t i = 0; i < indices.size() && !prefixes.empty(); ++i) batch_prefixes.push_back(prefixes[indices[i]]);
+    auto results = beam_search(ensemble, kernels, batch, shared, &own_flops, batch_prefixes);
     const std::lock_guard lock(mutex);
     if (flops) *flops += own_flops;
     return results;

@@ -24,12 +24,13 @@ std::vector<std::vector<size_t>> batches_by_length(const std::vector<int64_t>& l
 // Returns the results of beam_search() in the order of the sources. Calls `progress` with the number of sentences done
 // after each batch, from any thread but one at a time, and adds the FLOPs to *flops. On a CPU that has no more threads
 // than there are sources, each thread decodes batches of its own, which are smaller than the limits if there would be
-// fewer batches than threads. Otherwise all threads decode a batch together.
+// fewer batches than threads. Otherwise all threads decode a batch together. prefixes: those of beam_search().
 std::vector<std::vector<Hypothesis>> translate(const Ensemble& ensemble, Kernels& kernels,
                                                const std::vector<std::vector<int32_t>>& sources,
                                                const DecodeOptions& options, const DecodingBatchLimits& limits = {},
                                                const std::function<void(size_t done)>& progress = {},
-                                               double* flops = nullptr);
+                                               double* flops = nullptr,
+                                               const std::vector<std::vector<int32_t>>& prefixes = {});
 
 // Returns the results of sample() in the order of the sources.
 std::vector<std::vector<Hypothesis>> sample_translations(const Ensemble& ensemble, Kernels& kernels,

@@ -28,7 +28,9 @@ namespace {
 constexpr std::string_view kDecoding = "gyre translate and gyre generate have the options of decoding";
 constexpr std::string_view kInt8 = "--precision int8 of gyre translate and gyre generate computes with 8-bit weights";
 constexpr std::string_view kJointVocabulary =
-    "source and target have one joint vocabulary, which gyre vocab --input SOURCE TARGET makes";
+    "--vocab has the joint vocabulary of both sides, which gyre vocab --input SOURCE TARGET makes, or in translation "
+    "one "
+    "of the sources and one of the targets";
 constexpr std::string_view kImport = "--from hf DIRECTORY";
 constexpr std::string_view kLora = "gyre train lm, mlm and nmt train adapters with --lora-rank";
 
@@ -66,7 +68,8 @@ void add_data_names(Equivalents& all) {
        "dataset", "dataset-name", "dataset-path", "data-dir"},
       {{"--train-sets", "--source", "--input"}});
   add(all,
-      {"src-vocab", "tgt-vocab", "source-vocab", "target-vocab", "share-vocab", "shared-vocab", "joined-dictionary"},
+      {"src-vocab", "tgt-vocab", "source-vocab", "target-vocab", "srcdict", "tgtdict", "share-vocab", "shared-vocab",
+       "joined-dictionary"},
       {{}, std::string(kJointVocabulary)});
   add(all, {"dim-vocabs"}, {{"--size"}, "gyre vocab --size sets the size of the vocabulary"});
   add(all, {"text-column", "text-column-name", "dataset-text-field", "json-keys", "text-key"},
@@ -152,6 +155,9 @@ void add_device_names(Equivalents& all) {
 void add_decoding_names(Equivalents& all) {
   add(all, {"num-samples"}, {{"--samples"}});
   add(all, {"beam", "beam-size", "num-beams"}, {{"--valid-beam-size"}, std::string(kDecoding)});
+  add(all, {"target-prefix", "force-decode", "forced-prefix"}, {{"--prefix"}});
+  add(all, {"prefix-size"}, {{"--prefix-file"}});
+  add(all, {"print-alignment", "report-align", "return-alignment", "with-alignment"}, {{"--alignment"}});
   add(all, {"lenpen", "normalize", "nbest", "n-best", "max-new-tokens", "temperature", "top-k", "top-p"},
       {{}, std::string(kDecoding)});
   add(all, {"remove-bpe", "post-process"}, {{}, "the output is text, without pieces"});
@@ -248,6 +254,7 @@ Equivalents make_subcommand_equivalents() {
             {{}, "gyre export --to hf writes a directory that transformers reads"});
   add_words({"gguf", "convert-hf-to-gguf", "llama-quantize"},
             {{}, "gyre export --to gguf --outtype q8_0 writes a file for llama.cpp and ollama"});
+  add_words({"ct2-transformers-converter", "ct2-marian-converter", "ct2-fairseq-converter"}, {{"export"}});
   add_words({"benchmark"}, {{"bench"}});
   add_words({"version", "env", "doctor"}, {{}, "gyre --version and gyre --build-info"});
   add_words({"presets", "models", "config"}, {{"help"}});

@@ -2,11 +2,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "gyre/core/io/file.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/data/text/line_stream.h"
+#include "gyre/models/decode/alignment.h"
 #include "gyre/models/decode/sampling.h"
 #include "tools/commands/decoding_run.h"
 #include "tools/program.h"
@@ -24,6 +28,10 @@ struct TranslateArgs {
   int max_length = 1000;
   BadLineChoice bad_lines;
   bool crop = false, allow_unk = false;
+  std::string prefix;
+  Path prefix_file;
+  bool alignment = false;
+  int alignment_layer = -1;
   const OptionTable* table = nullptr;
 };
 
@@ -37,13 +45,16 @@ class Translator {
         output_(args.output),
         progress_(args.decoding.quiet ? nullptr : line_progress(args.output)) {
     input_.set_limit(concat(limit_, " tokens"));
+    if (!args.prefix_file.empty()) prefixes_.emplace(args.prefix_file);
+    if (!args.prefix.empty()) prefix_ = encode_prefix(args.prefix, "--prefix");
+    if (args.alignment) check_layer();
   }
 
   DecodedLines run() {
-    const auto next = [&](Ids& source) { return read_source(source); };
+    const auto next = [&](Line& line) { return read_line(line); };
     const auto count =
-        for_each_window<Ids>(input_.window(args_.decoding.window()), output_, next,
-                             [&](const std::vector<Ids>& sources, uint64_t first) { translate_lines(sources, first); });
+        for_each_window<Line>(input_.window(args_.decoding.window()), output_, next,
+                              [&](const std::vector<Line>& lines, uint64_t first) { translate_lines(lines, first); });
     output_.commit();
     progress_.reset();
     input_.print_report();
@@ -52,38 +63,53 @@ class Translator {
 
  private:
   using Ids = std::vector<int32_t>;
+  struct Line {
+    Ids source, prefix;
+  };
 
   // An empty line has no ids, and neither has one that is skipped.
-  bool read_source(Ids& source) {
-    std::string line;
-    if (!input_.next(line)) return false;
-    source = encode(line);
+  bool read_line(Line& line) {
+    std::string text;
+    if (!input_.next(text)) {
+      require(!prefixes_ || !prefixes_->next(text), prefixes_ ? prefixes_->name() : "",
+              ": expected a line for each line of ", input_.name(), ", got more than ", input_.line());
+      return false;
+    }
+    line.source = encode(text);
+    line.prefix = prefix_;
+    if (!prefixes_) return true;
+    require(prefixes_->next(text), prefixes_->name(), ": expected a line for each line of ", input_.name(),
+            ", got only ", prefixes_->line());
+    line.prefix = encode_prefix(text, concat(prefixes_->name(), ":", prefixes_->line()));
     return true;
   }
 
   // Writes the translations of some lines; `first` is the number of the first one, from 0.
-  void translate_lines(const std::vector<Ids>& sources, uint64_t first) {
-    std::vector<Ids> filled;
+  void translate_lines(const std::vector<Line>& all, uint64_t first) {
+    std::vector<Ids> sources, prefixes;
     std::vector<uint64_t> lines;  // numbers of the filled lines
-    for (size_t i = 0; i < sources.size(); ++i) {
-      if (sources[i].empty()) continue;
-      filled.push_back(sources[i]);
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (all[i].source.empty()) continue;
+      sources.push_back(all[i].source);
+      if (prefixes_ || !prefix_.empty()) prefixes.push_back(all[i].prefix);
       lines.push_back(first + i);
     }
-    const auto results = decode(filled, lines);
-    if (progress_) progress_->show(int64_t(first + sources.size()));
+    const auto results = decode(sources, prefixes, lines);
+    if (progress_) progress_->show(int64_t(first + all.size()));
     auto result = results.begin();
-    for (size_t i = 0; i < sources.size(); ++i)
-      write(first + i, sources[i].empty() ? std::vector<Hypothesis>(1) : *result++);
+    for (size_t i = 0; i < all.size(); ++i)
+      write(first + i, all[i].source, all[i].source.empty() ? std::vector<Hypothesis>(1) : *result++);
   }
 
-  std::vector<std::vector<Hypothesis>> decode(const std::vector<Ids>& sources, const std::vector<uint64_t>& lines) {
+  std::vector<std::vector<Hypothesis>> decode(const std::vector<Ids>& sources, const std::vector<Ids>& prefixes,
+                                              const std::vector<uint64_t>& lines) {
     const auto show = [&](size_t done) {
       if (progress_ && done > 0) progress_->show(int64_t(lines[0] + done));
     };
     const Ensemble& ensemble = decoder_.trained.ensemble;
     const DecodingBatchLimits& batches = args_.decoding.batches;
-    if (!args_.sampling) return translate(ensemble, decoder_.kernels, sources, decoder_.options, batches, show);
+    if (!args_.sampling)
+      return translate(ensemble, decoder_.kernels, sources, decoder_.options, batches, show, nullptr, prefixes);
     return sample_translations(ensemble, decoder_.kernels, sources, lines, decoder_.options, args_.sample, batches);
   }
 
@@ -102,14 +128,43 @@ class Translator {
     return ids;
   }
 
-  // Writes one translation as plain text, or n-best lists in Marian's form: id ||| text ||| F0= log P ||| score.
-  void write(uint64_t id, const std::vector<Hypothesis>& hypotheses) {
+  // place: of the text, for messages.
+  Ids encode_prefix(const std::string& text, const std::string& place) {
+    Ids ids = decoder_.trained.vocabulary->side(1).encode(text);
+    const auto longest = size_t(decoder_.trained.ensemble.longest());
+    require(ids.size() < longest, place, ": expected a prefix of fewer than ", longest, " tokens, got ", ids.size());
+    return ids;
+  }
+
+  void check_layer() {
+    const Ensemble& ensemble = decoder_.trained.ensemble;
+    int64_t layers = ensemble[0].config().decoder_layers;
+    for (size_t i = 1; i < ensemble.size(); ++i) layers = std::min(layers, ensemble[i].config().decoder_layers);
+    if (args_.alignment_layer >= layers)
+      throw UsageError("--alignment-layer: expected a number below ", layers, ", the number of decoder layers, got ",
+                       args_.alignment_layer);
+    alignment_layer_ = args_.alignment_layer < 0 ? int(layers) - 1 : args_.alignment_layer;
+  }
+
+  // " ||| 0-0 1-1": the numbers of aligned tokens of source and translation.
+  std::string alignment(const Ids& source, const Hypothesis& hypothesis) {
+    if (!args_.alignment) return "";
+    std::string pairs;
+    for (const auto& [from, to] :
+         align(decoder_.trained.ensemble, decoder_.kernels, source, hypothesis.ids, decoder_.options, alignment_layer_))
+      pairs += concat(" ", from, "-", to);
+    return " |||" + pairs;
+  }
+
+  // Writes one translation as plain text, or n-best lists in Marian's form: id ||| text ||| F0= log P ||| score. With
+  // alignments, they follow.
+  void write(uint64_t id, const Ids& source, const std::vector<Hypothesis>& hypotheses) {
     const auto text = [&](const Hypothesis& h) { return one_line(decoder_.trained.vocabulary->side(1).decode(h.ids)); };
-    if (n_best() == 1) return output_.write(text(hypotheses.front()));
+    if (n_best() == 1) return output_.write(text(hypotheses.front()) + alignment(source, hypotheses.front()));
     for (const auto& hypothesis : hypotheses) {
       char scores[64];
       std::snprintf(scores, sizeof scores, " ||| F0= %.6f ||| %.6f", hypothesis.log_probability, hypothesis.score);
-      output_.write(std::to_string(id) + " ||| " + text(hypothesis) + scores);
+      output_.write(std::to_string(id) + " ||| " + text(hypothesis) + scores + alignment(source, hypothesis));
     }
   }
 
@@ -119,6 +174,9 @@ class Translator {
   LoadedDecoder decoder_;
   size_t limit_;  // tokens of a source, EOS included
   InputLines input_;
+  std::optional<InputLines> prefixes_;  // those of --prefix-file
+  Ids prefix_;                          // that of --prefix
+  int alignment_layer_ = 0;
   OutputLines output_;
   std::unique_ptr<WorkProgress> progress_;  // may be null
 };
@@ -127,7 +185,7 @@ class Translator {
 void check_search(TranslateArgs& args) {
   for (const char* name : {"temperature", "top-k", "top-p", "seed"})
     args.table->reject_unused(name, args.sampling, "--sampling is not given");
-  for (const char* name : {"beam-size", "stop-rule"})
+  for (const char* name : {"beam-size", "stop-rule", "prefix", "prefix-file"})
     args.table->reject_unused(name, !args.sampling, "--sampling draws --n-best translations");
   for (const char* name : {"length-penalty", "length-penalty-form"})
     args.table->reject_unused(name, !args.sampling || args.decode.n_best > 1,
@@ -139,8 +197,13 @@ void check_search(TranslateArgs& args) {
 
 void check(TranslateArgs& args) {
   args.decoding.check();
-  require_no_input(args.output,
-                   {args.input, args.decoding.ensemble.vocabulary(), args.decoding.ensemble.target_vocabulary()});
+  args.table->reject_unused("alignment-layer", args.alignment, "--alignment is not given");
+  expect_at_least(0, "--alignment-layer", args.table->given("alignment-layer") ? args.alignment_layer : 0);
+  args.table->reject_unused("prefix", args.prefix_file.empty(), "--prefix-file is given");
+  if (is_standard(args.input) && args.table->given("prefix-file") && is_standard(args.prefix_file))
+    throw UsageError("--input, --prefix-file: expected at most one of them to be standard input");
+  require_no_input(args.output, {args.input, args.prefix_file, args.decoding.ensemble.vocabulary(),
+                                 args.decoding.ensemble.target_vocabulary()});
   expect_at_least(2, "--max-length", args.max_length);
   check_search(args);
 }
@@ -192,6 +255,14 @@ void add_translate_command(Program& program) {
   table.add("--max-length", args->max_length, "TOKENS", "maximum source length, </s> included; a longer line is bad");
   table.add_flag("--max-length-crop", args->crop, "truncate longer lines instead");
   args->bad_lines.add_row(table, "too long or not UTF-8");
+  table.add("--prefix", args->prefix, "TEXT", "begin every translation with this text");
+  table.add("--prefix-file", args->prefix_file, "FILE",
+            "begin each translation with the text of its line of this file, which may be empty");
+  table.add_flag("--alignment", args->alignment,
+                 "print ||| and the aligned tokens after each translation, as source-target, both from 0");
+  table.add("--alignment-layer", args->alignment_layer, "LAYER",
+            "decoder layer, from 0, whose cross-attention aligns a token with the one that it attends to most, by the "
+            "mean of the heads; default: the last");
   table.add_flag("--allow-unk", args->allow_unk, "allow the unknown token in translations");
   add_search_rows(table, args->decode);
   add_sampling_rows(table, args->sampling, args->sample);
