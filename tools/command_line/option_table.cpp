@@ -154,12 +154,28 @@ void OptionTable::accept_config_files() {
              [](const auto&) {});
 }
 
+// The values of an option that takes a number of them within limits. Those of its last mention win, as of scalars.
+std::vector<std::string> OptionTable::last_values(const Row& row) const {
+  std::vector<std::string> values = row.option->results();
+  const int most = row.option->get_expected_max();
+  if (most <= 1 || most == kAnyNumber || row.option->get_expected_min() == most) return values;
+  size_t count = values.size();
+  for (size_t i = 0; i < words_.size(); ++i) {
+    const size_t equals = words_[i].find('=');
+    if (!words_[i].starts_with("-") || !row.option->check_name(words_[i].substr(0, equals))) continue;
+    count = equals == std::string::npos ? 0 : 1;
+    for (size_t next = i + 1; next < words_.size() && !words_[next].starts_with("-"); ++next) ++count;
+  }
+  values.erase(values.begin(), values.end() - std::ptrdiff_t(std::min(count, values.size())));
+  return values;
+}
+
 void OptionTable::take_command_line(size_t source) {
   const std::vector<CLI::Option*>& order = app_.parse_order();
   for (auto& row : rows_) {
     if (row.option->empty()) continue;
     const auto last = std::find(order.rbegin(), order.rend(), row.option);
-    row.given = Given{row.option->results(), {source, size_t(order.rend() - last)}, row.name, true};
+    row.given = Given{last_values(row), {source, size_t(order.rend() - last)}, row.name, true};
   }
   for (const std::string& word : words_) {
     if (!word.starts_with("--") || word.size() == 2) continue;

@@ -215,6 +215,7 @@ class OptionTable {
   Row& add_row(const std::string& names, int fewest, int most, const std::string& unit, const std::string& help);
   Row* find(const std::string& name);
   const Row* find(const std::string& name) const { return const_cast<OptionTable*>(this)->find(name); }
+  std::vector<std::string> last_values(const Row& row) const;
   void take_command_line(size_t source);
   void take_file(size_t source, const Path& file);
   void take_entries(size_t source, const Path& file, const std::vector<ConfigEntry>& entries);

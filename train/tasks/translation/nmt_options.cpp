@@ -38,7 +38,7 @@ void NmtOptions::declare(OptionList& list) {
             .values_called = {{kPair, {"source-lang", "target-lang", "train-src", "train-tgt"}}}});
   list.add(OnResume::same_bits, "--valid-sets", &data.valid_sets, kPair, "validation data, in the same form");
   list.add(OnResume::same_bits, "--vocab,--vocabs,-v", vocabulary_value(&data.vocabulary, &data.target_vocabulary),
-           "FILE...", "joint vocabulary of both sides, from gyre vocab, or one of the sources and one of the targets",
+           "FILE...", "joint vocabulary of both sides, or one of each",
            {.supplied_by = "pretrained-model", .required = true});
   tokenizer.declare(list);
   list.add(OnResume::other_data, "--max-length", &data.max_length, "TOKENS",
