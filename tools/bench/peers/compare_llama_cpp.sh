@@ -46,7 +46,8 @@ for pair in "fp32 f32" "bf16 bf16" "int8 q8_0"; do
   for ((round = 0; round < rounds; ++round)); do
     for length in $lengths; do
       report=$(run "$gyre" generate --model "$model" --precision "$precision" --threads "$threads" \
-        --prompt "$(cat "$work/prompt.$length")" --max-tokens "$tokens" --temperature 0 2>&1 > /dev/null)
+        --prompt "$(cat "$work/prompt.$length")" --max-tokens "$tokens" --temperature 0 2>&1 > /dev/null) ||
+        { echo "$precision: ${report##*$'\n'}" >&2; continue 3; } # such as bf16 on a CPU without its instructions
       rate prompts >> "$work/$type.$length.prompt"
       rate continuations >> "$work/$type.$length.continuation"
       run "$python" "$here/llama_cpp_generate.py" --model "$work/$type.gguf" --prompt "$work/prompt.$length" \
