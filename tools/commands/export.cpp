@@ -401,7 +401,7 @@ int export_to_llama_cpp(const ExportArgs& args, const Path& run) {
           " already exists: use --overwrite");
   const auto model = load_model<EncoderOnly>(args.model, args.checkpoint, {});
   print_model_choice(args.model, args.checkpoint);
-  const auto vocabulary = load_run_vocabulary(run, {}, vocabulary_size(model->config()));
+  const auto vocabulary = load_run_vocabulary(run, {}, vocabulary_sizes(model->config()));
   GgufOptions options{.type = args.outtype,
                       .chat_template = find_chat_template(run, *vocabulary),
                       .ends = ends_of_answers(run, *vocabulary),
