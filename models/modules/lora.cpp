@@ -62,10 +62,11 @@ std::vector<const LinearModule*> chosen(const std::vector<LinearModule>& modules
   std::vector<const LinearModule*> found;
   for (const LinearModule& module : modules) {
     if (!matches(target, module)) continue;
-    const bool has_parts = !found.empty() && found.back()->weight == module.weight;
-    if (has_parts && !(fused && target == kAllLinear)) continue;
-    std::erase_if(found,
-                  [&](const LinearModule* other) { return other->weight == module.weight && module.is_whole(); });
+    if (module.is_whole()) {
+      const auto is_part = [&](const LinearModule* other) { return other->weight == module.weight; };
+      if (std::ranges::any_of(found, is_part) && !(fused && target == kAllLinear)) continue;
+      std::erase_if(found, is_part);
+    }
     found.push_back(&module);
   }
   return found;

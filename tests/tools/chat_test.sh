@@ -119,7 +119,7 @@ sed -i 's/--learn-rate 2e-5/--learn-rate 2e-5 --quiet/; s/--chat-template chatml
 sed -i 's/--learn-rate 2e-4/--learn-rate 2e-4 --quiet/' page.sh
 same "the page has commands" "$(wc -l < page.sh)" 7
 check "the commands of the page" bash -e page.sh
-build/gyre import --from peft lora-peft/ --base-model base/ --output again/ 2> report.txt
-for run in lora again merged; do generate --model $run/ --temperature 0 --max-tokens 20 --prompt "$question" > $run.txt; done
-same "imported adapters" "$(cat again.txt)" "$(cat lora.txt)"
+build/gyre import --from peft lora-peft/ --base-model base/ --output lora-again/ 2> report.txt
+for run in lora lora-again merged; do generate --model $run/ --temperature 0 --max-tokens 20 --prompt "$question" > $run.txt; done
+same "imported adapters" "$(cat lora-again.txt)" "$(cat lora.txt)"
 same "merged adapters" "$(cat merged.txt)" "$(cat lora.txt)"

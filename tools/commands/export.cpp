@@ -419,8 +419,9 @@ int export_to_llama_cpp(const ExportArgs& args, const Path& run) {
 int export_adapters(const ExportArgs& args) {
   for (const char* name : {"title", "language", "license"})
     args.table->reject_unused(name, false, "--to peft writes no model card");
+  const std::string made = write_peft(args.output, args.model, args.checkpoint, args.overwrite);
   print_model_choice(args.model, args.checkpoint);
-  print_message(concat("made ", write_peft(args.output, args.model, args.checkpoint, args.overwrite)));
+  print_message("made " + made);
   return 0;
 }
 

@@ -56,7 +56,7 @@ void check_pretrained(Options& options, Config& config) {
 void set_common_training_rows(OptionTable& table) {
   table.set_common(split_list(
       {"config,task,preset,architecture,dim-emb,enc-depth,dec-depth,layers,position,attention,transformer-dropout",
-       "train-sets,valid-sets,vocab,documents,max-length,labels,text-column,label-column,pretrained-model,lora-rank",
+       "train-sets,valid-sets,vocab,documents,max-length,labels,text-column,label-column,pretrained-model",
        "mini-batch-words,mini-batch,learn-rate,lr-schedule,lr-warmup,after,patience,disp-freq,save-freq",
        "valid-freq,valid-metrics,overwrite,device,precision,cpu-threads,seed"}));
 }

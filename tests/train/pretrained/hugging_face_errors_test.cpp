@@ -22,7 +22,7 @@ TEST_CASE("hugging face: errors of a config.json that Gyre does not support") {
         "NezhaForMaskedLM, NeZhaForMaskedLM, NezhaForPreTraining, NezhaModel, NezhaForSequenceClassification, "
         "RoFormerForMaskedLM, RoFormerModel, RoFormerForSequenceClassification, LlamaForCausalLM, LlamaModel, "
         "MistralForCausalLM, MistralModel, Qwen2ForCausalLM, Qwen2Model, Qwen3ForCausalLM, Qwen3Model, "
-        "GPTNeoXForCausalLM, GPTNeoXModel, GPT2LMHeadModel, GPT2Model, got [\"GPTJForCausalLM\"]"},
+        "GPTNeoXForCausalLM, GPTNeoXModel, GPT2LMHeadModel, GPT2Model, MarianMTModel, got [\"GPTJForCausalLM\"]"},
        {"bert-classifier", "classifier_dropout", "much", "[config.classifier_dropout] expected a number, got \"much\""},
        {"bert", "architectures", nullptr, "got null"},
        {"bert", "model_type", "roformer", "model_type: expected \"bert\" as the architecture is BertForMaskedLM"},
