@@ -57,7 +57,7 @@ class LoraAdapters {
   // The adapters' values exist after parameters().allocate().
   Parameters& parameters() { return parameters_; }
   const std::vector<LinearModule>& modules() const { return modules_; }  // in the order of the parameters
-  std::string describe() const;                                          // "LoRA of rank 8 on 12 modules"
+  std::string describe() const;                                          // "LoRA of rank 8 on 12 linear layers"
 
   // Adds the products of the adapters to the weights of the base, detaches the adapters and ends the freezing.
   void merge();
