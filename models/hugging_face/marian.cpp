@@ -169,7 +169,7 @@ Tensor decoder_positions(const Tensor& table, const EncoderDecoderConfig& config
 
 // own: the bias of the model; undefined: none.
 Tensor final_bias(const Tensor& own, const EncoderDecoderConfig& config, const MarianIds& ids) {
-  constexpr float kPaddingBias = -10000;  // its exponential is 0, and fp16 has it
+  constexpr float kPaddingBias = -10000;  // a logit whose exponential is 0, within the range of fp16
   const bool adds_padding = ids.pad == config.vocab_size;
   const Tensor bias = Tensor::zeros({1, config.vocab_size + (adds_padding ? 1 : 0)});
   if (own) std::ranges::copy(own.to_cpu().to_vector<float>(), bias.data<float>());
@@ -312,16 +312,7 @@ TensorReport read_marian_weights(std::span<const SafetensorsFile> files, Paramet
     require_repeats(files, name, parameters.find("embed_tokens.weight")->value, 0, "the same as the shared table");
   move_first_position(files, parameters, config, start);
   TensorReport report;
-  for (const SafetensorsFile& file : files) {
-    report.unlisted.insert(report.unlisted.end(), file.left_out().begin(), file.left_out().end());
-    for (const auto& entry : file.entries()) {
-      if (target_name(entry.name).empty()) {
-        report.repeats.push_back(entry.name);
-      } else {
-        ++report.read;
-      }
-    }
-  }
+  add_tensors(files, target_name, report);
   return report;
 }
 

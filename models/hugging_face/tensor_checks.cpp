@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gyre/core/error.h"
+#include "gyre/models/hugging_face/weights.h"
 
 namespace gyre {
 
@@ -42,6 +43,19 @@ void require_finite(std::span<const SafetensorsFile> files, const TargetName& ta
       const auto found = std::find_if(all.begin(), all.end(), [](float x) { return !std::isfinite(x); });
       require(found == all.end(), context, "expected finite numbers, got ", found == all.end() ? 0.0F : *found,
               " in element ", found - all.begin());
+    }
+  }
+}
+
+void add_tensors(std::span<const SafetensorsFile> files, const TargetName& target_name, TensorReport& report) {
+  for (const SafetensorsFile& file : files) {
+    report.unlisted.insert(report.unlisted.end(), file.left_out().begin(), file.left_out().end());
+    for (const auto& entry : file.entries()) {
+      if (target_name(entry.name).empty()) {
+        report.repeats.push_back(entry.name);
+      } else {
+        ++report.read;
+      }
     }
   }
 }

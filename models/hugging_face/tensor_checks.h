@@ -10,6 +10,8 @@
 
 namespace gyre {
 
+struct TensorReport;  // models/hugging_face/weights.h
+
 struct FoundTensor {
   const SafetensorsFile* file;
   const SafetensorsEntry* entry;
@@ -25,5 +27,8 @@ void require_finite(std::span<const SafetensorsFile> files, const TargetName& ta
 // `expected`, f32, by more than `tolerance`.
 void require_repeats(std::span<const SafetensorsFile> files, const std::string& name, const Tensor& expected,
                      double tolerance, const std::string& what);
+
+// Adds the tensors of files to a report: those that are read, and those without a target name, which repeat others.
+void add_tensors(std::span<const SafetensorsFile> files, const TargetName& target_name, TensorReport& report);
 
 }  // namespace gyre

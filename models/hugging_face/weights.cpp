@@ -34,8 +34,8 @@ enum class DecoderFormat : uint8_t { hugging_face, gguf };
 // separated by commas: their rows follow one another.
 struct DecoderModule {
   std::string_view ours, llama, gpt_neox, gpt2;
-  std::string_view gguf;             // of a LLaMA
-  std::string_view gguf_whole = {};  // of a GPT-NeoX or a GPT-2, if it is not the same
+  std::string_view gguf;             // name in a LLaMA's file
+  std::string_view gguf_whole = {};  // name in the files of GPT-NeoX and GPT-2; empty: the same
   std::string_view theirs(DecoderFamily family, DecoderFormat format) const {
     const bool is_llama = family != DecoderFamily::gpt2 && family != DecoderFamily::gpt_neox;
     if (format == DecoderFormat::gguf) return is_llama || gguf_whole.empty() ? gguf : gguf_whole;
@@ -301,16 +301,7 @@ TensorReport read_decoder_weights(std::span<const SafetensorsFile> files, Parame
   load_tensors(files, requests, target_name);
   require_finite(files, target_name);
   if (config.tied_output) require_tied(files, parameters);
-  for (const SafetensorsFile& file : files) {
-    report.unlisted.insert(report.unlisted.end(), file.left_out().begin(), file.left_out().end());
-    for (const auto& entry : file.entries()) {
-      if (target_name(entry.name).empty()) {
-        report.repeats.push_back(entry.name);
-      } else {
-        ++report.read;
-      }
-    }
-  }
+  add_tensors(files, target_name, report);
   return report;
 }
 
