@@ -72,12 +72,17 @@ void add_special_ids(const Vocabulary& vocabulary, std::vector<GgufKey>& keys) {
 
 // ---- SentencePiece -------------------------------------------------------------------------------------------------
 
-void add_rules(const SentencePieceRules& rules, std::vector<GgufKey>& keys) {
-  keys.push_back({"tokenizer.ggml.add_space_prefix", rules.adds_space});
+// The keys of pieces with scores, for one of llama.cpp's tokenizers.
+std::vector<GgufKey> keys_of(const char* tokenizer, const GgufPieces& pieces, const SentencePieceRules& rules) {
+  std::vector<GgufKey> keys{
+      {"tokenizer.ggml.model", std::string(tokenizer)}, {"tokenizer.ggml.pre", std::string("default")},
+      {"tokenizer.ggml.tokens", pieces.texts},          {"tokenizer.ggml.scores", pieces.scores},
+      {"tokenizer.ggml.token_type", pieces.types},      {"tokenizer.ggml.add_space_prefix", rules.adds_space}};
   keys.push_back({"tokenizer.ggml.remove_extra_whitespaces", rules.merges_spaces});
-  if (rules.character_map.empty()) return;
+  if (rules.character_map.empty()) return keys;
   const std::vector<uint8_t> map(rules.character_map.begin(), rules.character_map.end());
   keys.push_back({"tokenizer.ggml.precompiled_charsmap", map});
+  return keys;
 }
 
 GgufVocabulary sentencepiece_vocabulary(const SentencePieceVocabulary& vocabulary) {
@@ -111,12 +116,7 @@ GgufVocabulary sentencepiece_vocabulary(const SentencePieceVocabulary& vocabular
         "other ids");
   if (!is_unigram && has_symbols)
     gguf.notes.emplace_back("llama.cpp reads a space behind each user-defined piece in a text");
-  gguf.keys = {{"tokenizer.ggml.model", std::string(is_unigram ? "t5" : "llama")},
-               {"tokenizer.ggml.pre", std::string("default")},
-               {"tokenizer.ggml.tokens", pieces.texts},
-               {"tokenizer.ggml.scores", pieces.scores},
-               {"tokenizer.ggml.token_type", pieces.types}};
-  add_rules(rules, gguf.keys);
+  gguf.keys = keys_of(is_unigram ? "t5" : "llama", pieces, rules);
   return gguf;
 }
 
@@ -326,12 +326,7 @@ GgufVocabulary character_vocabulary(const JsonVocabulary& vocabulary, const Inde
     pieces.set(int32_t(place - pieces.texts.begin()), PieceType::byte);
   }
   pieces.scores = scores_of(merges_of(tokenizer["model"]), pieces);
-  gguf.keys = {{"tokenizer.ggml.model", std::string("llama")},
-               {"tokenizer.ggml.pre", std::string("default")},
-               {"tokenizer.ggml.tokens", pieces.texts},
-               {"tokenizer.ggml.scores", pieces.scores},
-               {"tokenizer.ggml.token_type", pieces.types}};
-  add_rules(rules, gguf.keys);
+  gguf.keys = keys_of("llama", pieces, rules);
   return gguf;
 }
 
