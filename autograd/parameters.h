@@ -58,7 +58,7 @@ struct Parameter {
   // Of the weight of a linear layer inside the model: the rows of each matrix that it stacks, such as those of queries,
   // keys and values. Empty for all other parameters. Muon updates these matrices as wholes.
   std::vector<int64_t> matrix_rows;
-  // Of the same weights: adapters of different rows, which belong to another store (models/modules/lora.h).
+  // Adapters (models/modules/lora.h) beside such a weight, each of other rows; their parameters have their own store.
   std::vector<LowRankAdapter> adapters;
   int index = 0;       // position in its Parameters
   int64_t offset = 0;  // first element in the arenas

@@ -12,9 +12,9 @@
 
 struct GgufFile {
   struct Entry {
-    std::vector<uint64_t> sizes;  // from the last axis to the first
+    std::vector<uint64_t> sizes;  // sizes of the axes, the last axis first
     uint32_t type = 0;
-    uint64_t offset = 0;  // from the beginning of the data
+    uint64_t offset = 0;  // bytes from the beginning of the data
   };
   // The values as text; the elements of a list are joined by line breaks.
   std::map<std::string, std::string> keys{};

@@ -64,7 +64,7 @@ class ProtoReader {
   std::string_view rest_;
 };
 
-// What the library does not tell about a model.
+// Facts about a model that the library does not tell.
 struct ModelFacts {
   std::string kind;
   std::vector<PieceType> types;  // types by id

@@ -77,7 +77,8 @@ int train(Communicator& ranks, const Path& directory, uint64_t updates) {
   for (uint64_t& update = state.progress.updates; update < updates;) {
     const Batch batch(update, ranks);
     TapeObserver* observer = reducer.begin_micro_batch();
-    Tape tape(cpu_kernels(), {.training = true, .seed = mix(update, uint64_t(ranks.rank()))});  // of dropout masks
+    const uint64_t masks = mix(update, uint64_t(ranks.rank()));  // the seed of dropout
+    Tape tape(cpu_kernels(), {.training = true, .seed = masks});
     const LossResult result = cross_entropy(model(tape.constant(batch.inputs)), batch.targets);
     if (observer != nullptr) tape.add_observer(*observer);  // reduces a gradient during backward, once it is final
     tape.backward(result.loss);
