@@ -108,7 +108,7 @@ Tensor find_positions(std::span<const SafetensorsFile> files, const char* name, 
   require(SafetensorsFile::same_shape(*found->entry, shape), "[hugging face] ", found->file->path().string(),
           ": tensor ", name, ": expected the shape ", shape, " (max_position_embeddings, d_model), got ",
           found->entry->shape_text());
-  const Tensor table = Tensor::empty(shape);
+  Tensor table = Tensor::empty(shape);
   found->file->read(*found->entry, table);
   return table;
 }
@@ -153,7 +153,7 @@ void move_first_position(std::span<const SafetensorsFile> files, Parameters& par
 
 // The table with a row of zeros for the padding, which may be after the last row.
 Tensor with_padding(const Tensor& table, int pad) {
-  const Tensor copy = Tensor::zeros({std::max<int64_t>(table.dim(0), pad + 1), table.dim(1)});
+  Tensor copy = Tensor::zeros({std::max<int64_t>(table.dim(0), pad + 1), table.dim(1)});
   copy.slice(0, table.dim(0)).copy_from(table.to_cpu());
   copy.slice(pad, pad + 1).zero();
   return copy;
@@ -161,7 +161,8 @@ Tensor with_padding(const Tensor& table, int pad) {
 
 // The decoder's table of positions, whose first row has the embedding of bos too.
 Tensor decoder_positions(const Tensor& table, const EncoderDecoderConfig& config, int bos) {
-  const Tensor positions = positions_of(config), row = table.slice(bos, bos + 1).to_cpu();
+  Tensor positions = positions_of(config);
+  const Tensor row = table.slice(bos, bos + 1).to_cpu();
   const auto first = positions.slice(0, 1).span<float>(), start = row.span<float>();
   for (size_t i = 0; i < first.size(); ++i) first[i] += start[i] * embedding_scale(config);
   return positions;
@@ -171,7 +172,7 @@ Tensor decoder_positions(const Tensor& table, const EncoderDecoderConfig& config
 Tensor final_bias(const Tensor& own, const EncoderDecoderConfig& config, const MarianIds& ids) {
   constexpr float kPaddingBias = -10000;  // a logit whose exponential is 0, within the range of fp16
   const bool adds_padding = ids.pad == config.vocab_size;
-  const Tensor bias = Tensor::zeros({1, config.vocab_size + (adds_padding ? 1 : 0)});
+  Tensor bias = Tensor::zeros({1, config.vocab_size + (adds_padding ? 1 : 0)});
   if (own) std::ranges::copy(own.to_cpu().to_vector<float>(), bias.data<float>());
   if (adds_padding) bias.data<float>()[ids.pad] = kPaddingBias;
   return bias;
@@ -319,13 +320,12 @@ TensorReport read_marian_weights(std::span<const SafetensorsFile> files, Paramet
 std::vector<NamedTensor> marian_tensors(const Parameters& parameters, const EncoderDecoderConfig& config,
                                         const MarianIds& ids) {
   std::vector<NamedTensor> tensors;
-  const Parameter* table = nullptr;
-  Tensor own_bias;
+  Tensor table, own_bias;
   for (const Parameter& p : parameters) {
     if (is_bias(p)) {
       own_bias = p.value;
     } else if (is_table(p)) {
-      table = &p;
+      table = p.value;
     } else {
       for (NamedTensor& view : views_of(p)) tensors.push_back(std::move(view));
     }
@@ -333,10 +333,10 @@ std::vector<NamedTensor> marian_tensors(const Parameters& parameters, const Enco
   const Tensor bias = final_bias(own_bias, config, ids);
   // Without this bias, the row of the padding belongs to a logit.
   const bool starts_with_zeros = bias.span<float>()[size_t(ids.pad)] <= kNever;
-  tensors.push_back({kTables[0], starts_with_zeros ? with_padding(table->value, ids.pad) : table->value});
+  tensors.push_back({kTables[0], starts_with_zeros ? with_padding(table, ids.pad) : table});
   tensors.push_back({kEncoderPositions, positions_of(config)});
   tensors.push_back(
-      {kDecoderPositions, starts_with_zeros ? decoder_positions(table->value, config, ids.bos) : positions_of(config)});
+      {kDecoderPositions, starts_with_zeros ? decoder_positions(table, config, ids.bos) : positions_of(config)});
   tensors.push_back({kBias, bias});
   return tensors;
 }

@@ -45,7 +45,7 @@ Tensor sinusoid_table(SinusoidLayout layout, int64_t positions, int64_t dim) {
   const bool in_halves = layout != SinusoidLayout::interleaved;
   const int64_t half = dim / 2;
   const auto steps = double(layout == SinusoidLayout::half_split ? half - 1 : half);
-  const Tensor table = Tensor::empty({positions, dim}, DType::f64);
+  Tensor table = Tensor::empty({positions, dim}, DType::f64);
   for (int64_t i = 0; i < half; ++i) {
     const double frequency = std::pow(10000.0, -double(i) / steps);
     const int64_t sine = in_halves ? i : 2 * i, cosine = in_halves ? i + half : 2 * i + 1;
