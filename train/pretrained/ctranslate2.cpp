@@ -202,7 +202,7 @@ Tensor projection_bias(const Tensor& own, const Vocabulary& target) {
   const bool starts_with_padding = target.pad() >= 0 && target.pad() == target.bos();
   if (!starts_with_padding) return own;
   constexpr float kNever = -10000;
-  const Tensor bias = own ? own.to_cpu().clone() : Tensor::zeros({int64_t(target.size())});
+  Tensor bias = own ? own.to_cpu().clone() : Tensor::zeros({int64_t(target.size())});
   bias.data<float>()[target.pad()] = kNever;
   return bias;
 }
