@@ -26,7 +26,8 @@ std::vector<Option> declared_options() {
 namespace {
 
 constexpr std::string_view kDecoding = "gyre translate and gyre generate have the options of decoding";
-constexpr std::string_view kInt8 = "--precision int8 of gyre translate and gyre generate computes with 8-bit weights";
+constexpr std::string_view kInt8 =
+    "--precision int8 of gyre translate, generate, score and evaluate computes with 8-bit weights";
 constexpr std::string_view kJointVocabulary =
     "--vocab has the joint vocabulary of both sides, which gyre vocab --input SOURCE TARGET makes, or in translation "
     "one "

@@ -222,8 +222,8 @@ fp32  the default, on all devices
 tf32  GPUs only: activations stay fp32, matrix products round their operands
 bf16  bf16 activations and operands of matrix products, fp32 sums. On CPUs
       it requires AVX512-BF16, or FEAT_BF16 on ARM
-int8  CPUs only, for trained models (translate, score, generate, evaluate
-      perplexity, bench decode): products round activations and weights to int8
+int8  CPUs only, for trained models (translate, score, generate, evaluate,
+      bench decode): products round activations and weights to int8
       times a scale per row; everything else is fp32
 auto  bf16 if the device supports it, else fp32
 

@@ -73,20 +73,16 @@ namespace fs = std::filesystem;
 
 Path weights_file(const Path& directory) {
   if (const auto file = find_safetensors(directory)) return *file;
-  // save_file refuses tensors that share memory, such as tied ones, so they are copied.
+  // One file, or pytorch_model-00001-of-00002.bin and so on. save_file refuses tensors that share memory, such as tied
+  // ones, so they are copied.
   constexpr const char* kConvert =
-      "pytorch_model.bin only; PyTorch converts it, in that directory: python3 -c 'import torch, safetensors.torch as "
-      "s; "
-      "t = torch.load(\"pytorch_model.bin\", weights_only=True); "
-      "s.save_file({k: v.contiguous().clone() for k, v in t.items()}, \"model.safetensors\")'";
-  constexpr const char* kConvertShards =
-      "shards of pytorch_model.bin only; transformers converts them: "
-      "AutoModelForMaskedLM.from_pretrained(DIR).save_pretrained(DIR)";
+      "pytorch_model.bin only; PyTorch converts it, in that directory: python3 -c 'import glob, torch, "
+      "safetensors.torch as s; "
+      "t = [torch.load(f, weights_only=True) for f in glob.glob(\"pytorch_model*.bin\")]; "
+      "s.save_file({k: v.contiguous().clone() for d in t for k, v in d.items()}, \"model.safetensors\")'";
   const auto holds = [&](const char* name) { return fs::exists(directory / name); };
   throw Error("[hugging face] ", directory.string(), ": expected ", kModelFile, " or ", kShardIndex, ", found ",
-              holds("pytorch_model.bin")              ? kConvert
-              : holds("pytorch_model.bin.index.json") ? kConvertShards
-                                                      : "neither");
+              holds("pytorch_model.bin") || holds("pytorch_model.bin.index.json") ? kConvert : "neither");
 }
 
 // True if at least a tenth of the pieces are Chinese words, which WordPiece splits into characters.
