@@ -120,6 +120,7 @@ same "all entries are drawn in the end" "$(drawn followed.html train updates)" "
 check "the run has ended" says '^followed.html is complete: training has ended$'
 if contains '"followed":true' < followed.html; then fail "the page of a run that has ended loads itself again"; fi
 sed -i '/"event":"end"/d' followed/metrics.jsonl
+rm follow.log # it has the line that is waited for below
 "$GYRE" report --model followed --output followed.html --follow 2> follow.log &
 follower=$!
 eventually "a run that was killed may go on" says '^followed.html follows the training; Ctrl-C ends it$'
