@@ -82,6 +82,7 @@ class Rows {
   void add_products();
   void add_attention();
   void add_elementwise();
+  void add_elementary();
   void add_lookups();
   void add_optimizer();
   std::vector<OpBench> take() { return std::move(rows_); }
@@ -168,8 +169,23 @@ void Rows::add_elementwise() {
   add("residual_layer_norm", rows_of_d_, {{{n_, d_}}, {{n_, d_}}, {{d_}, true}, {{d_}, true}},
       [](Tape&, const Vars& v) { return residual_layer_norm(v[0], v[1], kDropout, v[2], v[3]); })
       .data = (4 + 4) * nd_;
-  add("add", rows_of_d_, {{{n_, d_}}, {{n_, d_}}}, [](Tape&, const Vars& v) { return gyre::add(v[0], v[1]); }).data =
-      3 * nd_;
+}
+
+// Ops of autograd/elementary.h, of which own models are made.
+void Rows::add_elementary() {
+  const auto unary = [&](const char* op, double data, Var (*run)(const Var&)) {
+    add(op, rows_of_f_, {{{n_, f_}}}, [run](Tape&, const Vars& v) { return run(v[0]); }).data = data * nf_;
+  };
+  const auto binary = [&](const char* op, double data, Var (*run)(const Var&, const Var&)) {
+    add(op, rows_of_f_, {{{n_, f_}}, {{n_, f_}}}, [run](Tape&, const Vars& v) { return run(v[0], v[1]); }).data =
+        data * nf_;
+  };
+  unary("exp", 2 + 3, exp);
+  unary("sigmoid", 2 + 3, sigmoid);
+  unary("softmax", 2 + 3, softmax);
+  unary("transpose", 2 + 2, transpose);
+  binary("add", 3, gyre::add);
+  binary("multiply", 3 + 5, multiply);
 }
 
 void Rows::add_lookups() {
@@ -223,6 +239,7 @@ std::vector<OpBench> op_benches(const PresetShape& shape) {
   rows.add_products();
   rows.add_attention();
   rows.add_elementwise();
+  rows.add_elementary();
   rows.add_lookups();
   rows.add_optimizer();
   return rows.take();

@@ -32,9 +32,9 @@ std::vector<std::string> shape_presets();
 // a typical batch. Throws Error for an unknown name.
 std::vector<PresetShape> preset_shapes(const std::string& preset);
 
-// gyre bench ops measures every fused op at the shapes of the presets, forward and backward through the tape, and the
-// passes of the optimizer. The limit of matrix products is the machine's measured product rate. The limit of other ops
-// is the memory bandwidth, which data in caches can exceed. This is one op at one shape. A new op is a row of
+// gyre bench ops measures fused and elementary ops at the shapes of the presets, forward and backward through the tape,
+// and the passes of the optimizer. The limit of matrix products is the machine's measured product rate. The limit of
+// other ops is the memory bandwidth, which data in caches can exceed. This is one op at one shape. A new op is a row of
 // op_benches().
 struct OpBench {
   struct Input {

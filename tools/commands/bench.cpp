@@ -125,7 +125,7 @@ struct OpsArgs : Bench {
 
 void add_ops(Program& program) {
   auto args = std::make_shared<OpsArgs>();
-  OptionTable& table = program.command("bench ops", "forward and backward of every fused op", [args] {
+  OptionTable& table = program.command("bench ops", "forward and backward of ops, fused and elementary", [args] {
     Kernels& kernels = prepare(*args);
     const Precision precision = args->precision.on(kernels);
     print_report(setting(kernels, precision), run_op_bench(kernels, args->preset, precision, args->repetitions), "rows",
