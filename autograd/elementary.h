@@ -8,7 +8,8 @@
 // Dtypes: if one operand is bf16, the result is bf16; the other may be an f32 parameter. Sums are computed in fp32, or
 // in f64 for f64.
 // Every op throws an Error that begins with its name if shapes, dtypes or tapes do not match. NaN and infinities follow
-// IEEE 754, as in PyTorch.
+// IEEE 754, as in PyTorch, except that relu multiplies an infinite gradient by its derivative 0, which gives NaN.
+// A mask or an index must not change after its op: backward reads it, and GPUs keep a copy.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +39,7 @@ inline Var scale(const Var& x, double factor) { return affine(x, factor, 0); }
 inline Var operator-(const Var& x) { return scale(x, -1); }
 inline Var operator*(double factor, const Var& x) { return scale(x, factor); }
 inline Var operator*(const Var& x, double factor) { return scale(x, factor); }
-// The product with the rounded reciprocal, which may differ from the quotient in its last bit.
+// Quotients with a number are products with a rounded reciprocal, which may differ from the quotient in the last bit.
 inline Var operator/(const Var& x, double divisor) { return scale(x, 1 / divisor); }
 inline Var operator+(const Var& x, double offset) { return affine(x, 1, offset); }
 inline Var operator+(double offset, const Var& x) { return affine(x, 1, offset); }
@@ -47,7 +48,6 @@ inline Var operator-(double offset, const Var& x) { return affine(x, -1, offset)
 
 // ---- Functions of one element --------------------------------------------------------------------------------------
 
-inline Var neg(const Var& x) { return scale(x, -1); }
 Var exp(const Var& x);
 Var log(const Var& x);
 Var sqrt(const Var& x);

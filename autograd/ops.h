@@ -1,7 +1,7 @@
-// The fused differentiable ops, which those of autograd/elementary.h complete. Each file in autograd/ops has the same
-// order: the definition in elementary ops, formula, saved tensors, backward, forward. Shapes are in row-major order; n
-// is the number of rows (tokens), d the width. Every op checks the shapes of its arguments and throws an Error that
-// begins with the op's name.
+// The fused differentiable ops, which those of autograd/elementary.h complete. Each has the same order in its file in
+// autograd/ops: the definition in elementary ops, formula, saved tensors, backward, forward. Shapes are in row-major
+// order; n is the number of rows (tokens), d the width. Every op checks the shapes of its arguments and throws an Error
+// that begins with the op's name.
 #pragma once
 
 #include <cmath>

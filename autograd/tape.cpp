@@ -166,6 +166,8 @@ void Tape::backward(const Var& output, Tensor cotangent) {
   } else {
     require(cotangent.device() == output.value().device(), "[backward] the cotangent must be on the output's device ",
             output.value().device(), ", got ", cotangent.device());
+    require(cotangent.dtype() == output.value().dtype(), "[backward] the cotangent must have the output's dtype ",
+            output.value().dtype(), ", got ", cotangent.dtype());
   }
   require(cotangent.shape() == output.shape(), "[backward] the cotangent must have the output's shape ", output.shape(),
           ", got ", cotangent.shape());
@@ -312,7 +314,7 @@ void Backward::forward_gradient(int i) {
 }
 
 // ---- Activation checkpointing --------------------------------------------------------------------------------------
-// Activation checkpointing. Forward computes a part of a model without recording. When backward reaches the node of
+// Forward computes a part of a model without recording. When backward reaches the node of
 // this part, all later nodes are done: the part is computed once more, its ops are recorded at the end of the tape,
 // backward runs through them, and they are removed. They refer to the same nodes outside as without a checkpoint, so
 // every gradient is summed by the same kernels in the same order.

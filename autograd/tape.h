@@ -228,8 +228,9 @@ class Tape {
   // rate < 1.
   DropoutMask next_dropout(std::string_view op, double rate);
 
-  // Computes d(output)/d(leaf) for every leaf, contracted with `cotangent`, which has the output's shape and device
-  // (default: 1, for a scalar output). Throws if it is called a second time, or if the output requires no gradient.
+  // Computes d(output)/d(leaf) for every leaf, contracted with `cotangent`, which has the output's shape, dtype and
+  // device (default: 1, for a scalar output). Throws if it is called a second time, or if the output requires no
+  // gradient.
   void backward(const Var& output, Tensor cotangent = {});
   // The gradient of a leaf() after backward; undefined if the output does not depend on it. Throws for a constant.
   const Tensor& gradient(const Var& leaf) const;

@@ -1,5 +1,6 @@
 // Elementary ops: sums and maxima over an axis, softmax, choice.
 #include "gyre/autograd/elementary.h"
+#include "gyre/autograd/ops/composed.h"
 #include "gyre/autograd/ops/formula.h"
 #include "gyre/autograd/ops/operands.h"
 
@@ -143,8 +144,7 @@ namespace {
 
 // a where the mask is set, else b, for an op whose result has the shape of both.
 Var choose(std::string_view name, const Tensor& mask, const Var& a, const Var& b, const Shape& shape) {
-  require(mask.defined() && mask.dtype() == DType::i32 && mask.device() == Device{}, "[", name,
-          "] the mask must be i32, on the CPU");
+  require_integers(name, "a mask", mask);
   auto op = std::make_unique<Where>();
   op->mask = mask;
   const DType dtype = dtype_of_pair(name, a.value().dtype(), b.value().dtype());
@@ -162,9 +162,7 @@ Var where(const Tensor& mask, const Var& a, const Var& b) {
 
 Var masked_fill(const Var& x, const Tensor& mask, double value) {
   require_operands("masked_fill", {x});
-  const DType dtype = statistics_dtype(x.value().dtype());
-  const Tensor number = Tensor::from<double>({1}, std::vector<double>{value}).to(dtype).to(x.value().device());
-  Var y = choose("masked_fill", mask, x.tape().constant(number), x, x.shape());
+  Var y = choose("masked_fill", mask, number_beside(x, value), x, x.shape());
   require(y.value().size() == x.value().size(), "[masked_fill] expected a mask that is not larger than x ", x.shape(),
           ", got ", mask.shape());
   return y;

@@ -5,6 +5,7 @@
 #include "gyre/autograd/ops.h"
 #include "gyre/autograd/ops/composed.h"
 #include "gyre/autograd/ops/formula.h"
+#include "gyre/autograd/ops/operands.h"
 
 namespace gyre {
 
@@ -95,7 +96,10 @@ Var activation(const Var& x, Activation kind) {
   return x.tape().record(std::move(op), y, {x});
 }
 
-Var tanh(const Var& x) { return activation(x, Activation::tanh); }
+Var tanh(const Var& x) {
+  require_operands("tanh", {x});
+  return activation(x, Activation::tanh);
+}
 
 Var gated_activation(const Var& x, Activation kind) {
   require(x.shape().rank() == 2 && x.shape()[1] % 2 == 0, "[gated_activation] expected x(n, 2 * f), got ", x.shape());

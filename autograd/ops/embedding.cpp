@@ -56,6 +56,7 @@ Var record_rows(std::unique_ptr<Embedding> op, const Var& table, const Tensor& i
 
 Var embedding(const Var& table, const Tensor& ids, double factor) {
   require(table.shape().rank() == 2, "[embedding] the table must be (v,d), got ", table.shape());
+  require_integers("embedding", "ids", ids);
   for (const int32_t id : ids.span<int32_t>()) {
     require(id >= 0 && id < table.shape()[0], "[embedding] ids must be below the table's ", table.shape()[0],
             " rows, got ", id);
@@ -70,6 +71,7 @@ Var embedding(const Var& table, const Tensor& ids, double factor) {
 Var gather_rows(const Var& x, const Tensor& index) {
   require_operands("gather_rows", {x});
   require_matrix("gather_rows", x);
+  require_integers("gather_rows", "an index", index);
   int32_t least = 0;
   for (const int32_t row : index.span<int32_t>()) {
     require(row >= -1 && row < x.shape()[0], "[gather_rows] expected -1 or a row of the ", x.shape()[0], " of x, got ",

@@ -6,10 +6,10 @@ namespace gyre {
 namespace {
 
 Var composed_layer_norm(const Var& x, const Var& gamma, const Var& beta, double epsilon) {
-  const Var centered = x - mean(x, 1);
+  const Var rows = reshape(x, {x.value().rows(), x.shape()[-1]}), centered = rows - mean(rows, 1);
   const Var variance = mean(centered * centered, 1);
   const Var y = gamma * centered / sqrt(variance + epsilon);
-  return beta ? y + beta : y;
+  return reshape(beta ? y + beta : y, x.shape());
 }
 
 struct LayerNorm final : Op {

@@ -221,7 +221,8 @@ RowLosses composed_cross_entropy(const Var& logits, const std::vector<int32_t>& 
     return pick(x, n, 1, [&](int64_t i, int64_t /*column*/) { return i * v + labels[size_t(i)]; });
   };
   const Var log_p = log_softmax(logits), logit = of_label(logits), nll = -of_label(log_p);
-  Var loss = (1 - options.smoothing) * nll - options.smoothing * mean(log_p, 1);
+  Var loss = nll;
+  if (options.smoothing > 0) loss = (1 - options.smoothing) * nll - options.smoothing * mean(log_p, 1);
   const Var lse = logit + nll;
   if (options.z_loss > 0) loss = loss + options.z_loss * lse * lse;
   return {loss, nll, 1 - is_positive(max(logits, 1) - logit)};

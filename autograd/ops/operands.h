@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <limits>
 #include <string_view>
 
 #include "gyre/autograd/tape.h"
@@ -15,6 +16,15 @@ inline void require_operands(std::string_view op, std::initializer_list<Var> ope
     require(&v.tape() == &operands.begin()->tape(), "[", op, "] every input must come from this tape");
     require(v.value().dtype() != DType::i32, "[", op, "] expected f32, f64 or bf16, got i32");
   }
+}
+
+// Throws unless a mask or an index is i32, on the CPU, and small enough for its elements to be counted by 32-bit
+// integers.
+inline void require_integers(std::string_view op, std::string_view what, const Tensor& integers) {
+  require(integers.defined() && integers.dtype() == DType::i32 && integers.device() == Device{}, "[", op, "] expected ",
+          what, " of i32, on the CPU");
+  require(integers.size() <= std::numeric_limits<int32_t>::max(), "[", op, "] expected at most 2^31 - 1 elements of ",
+          what, ", got ", integers.size());
 }
 
 inline void require_matrix(std::string_view op, const Var& x) {

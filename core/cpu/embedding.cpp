@@ -44,14 +44,26 @@ template <class T, class P>
 void scatter(P* dtable, const T* dy, const RowsById& by_id, int64_t d, Compute<T> factor) {
   const auto used = int64_t(by_id.used.size());
   const int64_t rows_per_id = std::max<int64_t>(1, int64_t(by_id.rows.size()) / std::max<int64_t>(1, used));
+  using C = Compute<T>;
+  constexpr bool rounds = !std::is_same_v<P, Compute<P>>;  // a bf16 row is rounded once, after all its sums
   parallel_ranges(used, d * rows_per_id, [&](int64_t begin, int64_t end) {
+    std::vector<C> sums(rounds ? size_t(d) : 0);
     for (int64_t u = begin; u < end; ++u) {
       const auto k = size_t(by_id.used[size_t(u)]);
-      P* row = dtable + int64_t(k) * d;
-      for (int32_t s = by_id.start[k]; s < by_id.start[k + 1]; ++s) {
-        const T* from = dy + int64_t(by_id.rows[size_t(s)]) * d;
+      P* const row = dtable + int64_t(k) * d;
+      const auto add_rows = [&](auto* to) {
+        for (int32_t s = by_id.start[k]; s < by_id.start[k + 1]; ++s) {
+          const T* from = dy + int64_t(by_id.rows[size_t(s)]) * d;
 #pragma omp simd
-        for (int64_t j = 0; j < d; ++j) row[j] = Compute<T>(row[j]) + factor * Compute<T>(from[j]);
+          for (int64_t j = 0; j < d; ++j) to[j] = C(to[j]) + factor * C(from[j]);
+        }
+      };
+      if constexpr (rounds) {
+        for (int64_t j = 0; j < d; ++j) sums[size_t(j)] = C(row[j]);
+        add_rows(sums.data());
+        for (int64_t j = 0; j < d; ++j) row[j] = P(sums[size_t(j)]);
+      } else {
+        add_rows(row);
       }
     }
   });

@@ -13,7 +13,6 @@
 
 namespace gyre {
 
-// Precisions of computations.
 // Precision of activations and of matrix products. tf32 (GPUs only): activations are fp32, and matrix products round
 // their operands to tf32. int8 (CPUs only, not for training): activations are fp32, and products with packed weights
 // round their operands to int8 (Kernels::packed_linear).
@@ -22,7 +21,8 @@ template <>
 inline constexpr std::pair<Precision, std::string_view> kEnumNames<Precision>[] = {
     {Precision::fp32, "fp32"}, {Precision::tf32, "tf32"}, {Precision::bf16, "bf16"}, {Precision::int8, "int8"}};
 
-// Arguments of the elementwise kernels: activations and dropout.
+// ---- Elementwise kernels: activations and dropout ------------------------------------------------------------------
+
 // gelu is the exact form x * Phi(x), with erf; gelu_tanh is its approximation in GPT-2 (Hendrycks & Gimpel 2016, 2):
 //   x / 2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))
 // silu: x / (1 + exp(-x)). The last three are positive feature maps of linear attention:
@@ -73,7 +73,8 @@ struct DropoutMask {
 // rate * 2^32, rounded down.
 constexpr uint32_t dropout_threshold(double rate) { return uint32_t(rate * 4294967296.0); }
 
-// Arguments of the attention kernels: shape and mask, rotary position embedding, relative position terms.
+// ---- Attention kernels: shape and mask, rotary position embedding, relative position terms -------------------------
+
 // Pairing of the features of a head in rotary position embedding.
 enum class RotaryPairs : uint8_t { interleaved, half_split };  // (2i, 2i+1), or (i, i + dims/2)
 
@@ -168,7 +169,8 @@ constexpr ScanDirection reversed(ScanDirection d) {
   return d == ScanDirection::before ? ScanDirection::after : ScanDirection::before;
 }
 
-// Results of the loss kernels.
+// ---- Loss kernels --------------------------------------------------------------------------------------------------
+
 // Terms of the cross-entropy of a row beside -log p[target].
 struct CrossEntropyOptions {
   double smoothing = 0;  // label smoothing: the share of the uniform distribution over the classes
@@ -191,7 +193,8 @@ inline CrossEntropySums sums_from(const Tensor& totals) {
   return {s[0], s[1], int64_t(s[2]), std::isnan(s[3]) ? 0 : int64_t(s[3])};
 }
 
-// Arguments of the optimizer kernels.
+// ---- Optimizer kernels ---------------------------------------------------------------------------------------------
+
 constexpr int64_t kSquaresBlock = 4096;  // elements per sum of Kernels::block_square_sums
 // The number of sums that Kernels::block_square_sums writes for n elements.
 constexpr int64_t squares_blocks(int64_t n) { return (n + kSquaresBlock - 1) / kSquaresBlock; }

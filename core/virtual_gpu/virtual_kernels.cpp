@@ -126,8 +126,7 @@ void VirtualKernels::linear_activation_backward(const Tensor& dx, const Tensor& 
 }
 
 // ---- Elementwise operations ----------------------------------------------------------------------------------------
-// Elementwise operations, embeddings and rotary positions: core/cuda/elementary.cu, activation.cu, dropout.cu,
-// embedding.cu and rope.cu.
+// Also embeddings and rotary positions: core/cuda/elementary.cu, activation.cu, dropout.cu, embedding.cu and rope.cu.
 
 void VirtualKernels::activation(const Tensor& y, const Tensor& x, Activation /*kind*/) {
   report_pass("elementwise activation", {y, x});

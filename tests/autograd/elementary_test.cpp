@@ -70,6 +70,23 @@ TEST_CASE_FIXTURE(Fixture, "the largest elements share the gradient") {
   check_numbers(tape.gradient(x), {0.5, 0.5, 0, 1 / 3.0F, 1 / 3.0F, 1 / 3.0F});
 }
 
+TEST_CASE_FIXTURE(Fixture, "the smaller of a pair has no gradient, also if that of the pair is infinite") {
+  const Var x = leaf({2}, {-1, 4}), zero = leaf({1}, {0});
+  tape.backward(sum(sqrt(maximum(x, zero))));
+  check_numbers(tape.gradient(x), {0, 0.25});
+}
+
+// Sums of 256 and 1 in bf16 are 256 again.
+TEST_CASE("the gradient of bf16 rows is rounded once, however often a row is gathered") {
+  const EmulatedBf16 emulated = bf16_on_any_cpu();
+  constexpr int64_t kRepeats = 1000;
+  Tape tape(cpu_kernels(), {.precision = Precision::bf16});
+  const Var x = tape.leaf(Tensor::zeros({1, 3}).to(DType::bf16));
+  const Var y = gather_rows(x, Tensor::zeros({kRepeats}, DType::i32));
+  tape.backward(y, Tensor::from<float>({kRepeats, 3}, std::vector<float>(3 * kRepeats, 1)).to(DType::bf16));
+  CHECK(tape.gradient(x).to(DType::f32).to_vector<float>() == std::vector<float>(3, kRepeats));
+}
+
 TEST_CASE("fp32 functions over the whole range of their arguments") {
   const struct {
     const char* name;

@@ -185,6 +185,17 @@ TEST_CASE("composed losses of NaN are NaN and count nothing as correct") {
   }
 }
 
+TEST_CASE("a class whose logit is -infinity leaves the loss of the others finite") {
+  for (const bool composed : {false, true}) {
+    CAPTURE(composed);
+    Tape tape(cpu_kernels(), {.composed = composed});
+    const Var logits =
+        tape.leaf(Tensor::from<float>({1, 3}, std::vector<float>{0, 0, -std::numeric_limits<float>::infinity()}));
+    const Tensor target = Tensor::from<int32_t>({1}, std::vector<int32_t>{0});
+    CHECK_EQ(cross_entropy(logits, target).sums().loss, doctest::Approx(std::log(2.0)));
+  }
+}
+
 TEST_CASE("scores that differ by the margin have no gradient") {
   for (const bool composed : {false, true}) {
     CAPTURE(composed);

@@ -153,7 +153,11 @@ TEST_CASE("errors of ops for invalid arguments name the op and end with the argu
       {"sum", "the axis must be 0 or 1, got 2", [&] { sum(matrix(2, 3), 2); }},
       {"mean", "expected at least one element along axis 0, got (0, 3)", [&] { mean(matrix(0, 3), 0); }},
       {"max", "expected at least one element along axis 1, got (3, 0)", [&] { max(matrix(3, 0), 1); }},
-      {"where", "the mask must be i32, on the CPU",
+      {"gather_rows", "expected an index of i32, on the CPU", [&] { gather_rows(matrix(2, 3), Tensor()); }},
+      {"embedding", "expected ids of i32, on the CPU", [&] { embedding(matrix(2, 3), Tensor::zeros({2})); }},
+      {"tanh", "expected a value, got an empty Var", [&] { tanh(Var()); }},
+      {"tanh", "expected f32, f64 or bf16, got i32", [&] { tanh(of_type(DType::i32)); }},
+      {"where", "expected a mask of i32, on the CPU",
        [&] {
          where(Tensor::zeros({2, 3}), matrix(2, 3), matrix(2, 3));
        }},

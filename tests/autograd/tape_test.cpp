@@ -299,6 +299,8 @@ TEST_CASE("backward and gradient throw for invalid calls") {
   const Var x = tape.leaf(matrix_of({1, 2}));
   const Var y = scale(x, 2);
   CHECK_THROWS_WITH_AS(tape.backward(y), "[backward] an output of shape (1, 2) needs a cotangent", Error);
+  CHECK_THROWS_WITH_AS(tape.backward(y, Tensor::zeros(y.shape(), DType::bf16)),
+                       "[backward] the cotangent must have the output's dtype f64, got bf16", Error);
   CHECK_THROWS_AS(tape.backward(y, matrix_of({1})), Error);
   CHECK_THROWS_AS(tape.backward(tape.constant(matrix_of({1}))), Error);
   CHECK_THROWS_AS(tape.gradient(tape.constant(matrix_of({1}))), Error);

@@ -14,6 +14,8 @@ void add_layer_norm(std::vector<OpCase>& rows) {
            [](const Vars& in) { return layer_norm(in[0], in[1], in[2], 0.25); });
   add_case(rows, "layer_norm/no-beta", {{"x", {37, 33}, 2, 0.5}, parameter("gamma", {33}, 0.5, 1)},
            [](const Vars& in) { return layer_norm(in[0], in[1], {}); });
+  add_case(rows, "layer_norm/three-axes", {{"x", {2, 3, 5}}, parameter("gamma", {5}, 0.5, 1), parameter("beta", {5})},
+           [](const Vars& in) { return layer_norm(in[0], in[1], in[2]); });
 }
 
 void add_rms_norm(std::vector<OpCase>& rows) {
