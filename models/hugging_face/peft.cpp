@@ -7,6 +7,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/option_checks.h"
+#include "gyre/models/hugging_face/tensor_checks.h"
 #include "gyre/models/hugging_face/weights.h"
 
 namespace gyre {
@@ -66,12 +67,12 @@ const LowRankAdapter* adapter_of(const HuggingFaceModule& module) {
     if (std::ranges::all_of(module.rows, is_within(adapter))) return &adapter;
     require(std::ranges::none_of(module.rows, is_within(adapter)), "[peft] transformers' ", module.name,
             " is one linear layer, but the adapters change parts of it: train with --lora-targets all-linear or ",
-            module.name.substr(module.name.rfind('.') + 1), ", or merge them (gyre checkpoint merge, export --to hf)");
+            last_part(module.name), ", or merge them (gyre checkpoint merge, export --to hf)");
   }
   return nullptr;
 }
 
-// Rows of b in the order of the module, or of the module in that of b.
+// Copies the rows of b from our order, that of the weight, to the order of transformers' module, or back.
 enum class Order : uint8_t { theirs, ours };
 void copy_rows(const Tensor& from, const Tensor& to, const HuggingFaceModule& module, int64_t first, Order order) {
   for (size_t i = 0; i < module.rows.size(); ++i) {
@@ -81,14 +82,12 @@ void copy_rows(const Tensor& from, const Tensor& to, const HuggingFaceModule& mo
   }
 }
 
-std::string last_name(const std::string& name) { return name.substr(name.rfind('.') + 1); }
-
 // The names of the modules, or their last parts, if these choose the same modules.
 std::set<std::string> target_modules(const std::vector<HuggingFaceModule>& all, const std::set<std::string>& adapted) {
   std::set<std::string> words;
-  for (const std::string& name : adapted) words.insert(last_name(name));
+  for (const std::string& name : adapted) words.emplace(last_part(name));
   const bool chooses_others = std::ranges::any_of(all, [&](const HuggingFaceModule& module) {
-    return words.contains(last_name(module.name)) && !adapted.contains(module.name);
+    return words.contains(std::string(last_part(module.name))) && !adapted.contains(module.name);
   });
   return chooses_others ? adapted : words;
 }
@@ -113,8 +112,7 @@ LoraOptions parse_peft_config(std::string_view text, const std::string& context)
   return options;
 }
 
-PeftAdapter peft_adapter(Parameters& base, const LoraAdapters& adapters, const LoraOptions& options,
-                         const EncoderOnlyConfig& config) {
+PeftAdapter peft_adapter(Parameters& base, const LoraOptions& options, const EncoderOnlyConfig& config) {
   const std::vector<HuggingFaceModule> modules = hugging_face_modules(base, config);
   PeftAdapter made;
   std::set<std::string> adapted;
@@ -127,7 +125,7 @@ PeftAdapter peft_adapter(Parameters& base, const LoraAdapters& adapters, const L
     made.tensors.push_back({concat(kPrefix, module.name, kA), adapter->a->value});
     made.tensors.push_back({concat(kPrefix, module.name, kB), b});
   }
-  require(!adapters.modules().empty(), "[peft] expected adapters, found none");
+  require(!made.tensors.empty(), "[peft] expected adapters, found none");
   made.config = {{"peft_type", "LORA"},
                  {"task_type", config.causal ? Json("CAUSAL_LM") : Json()},
                  {"base_model_name_or_path", Json()},
@@ -144,6 +142,7 @@ PeftAdapter peft_adapter(Parameters& base, const LoraAdapters& adapters, const L
 
 void read_peft_weights(const SafetensorsFile& file, Parameters& base, LoraAdapters& adapters,
                        const EncoderOnlyConfig& config) {
+  require(!file.entries().empty(), "[peft] ", file.path().string(), ": expected adapters, found no tensors");
   std::vector<HuggingFaceModule> found = hugging_face_modules(base, config);
   std::erase_if(
       found, [&](const HuggingFaceModule& module) { return file.find(concat(kPrefix, module.name, kA)) == nullptr; });
@@ -154,7 +153,7 @@ void read_peft_weights(const SafetensorsFile& file, Parameters& base, LoraAdapte
       return each.weight == module.weight && each.first == first && each.rows == int64_t(module.rows.size());
     }));
   }
-  adapters.parameters().allocate(0);  // all values are overwritten
+  adapters.parameters().allocate_zeros();
   std::vector<TensorRequest> requests;
   for (const HuggingFaceModule& module : found) {
     const LowRankAdapter adapter = *adapter_of(module);
@@ -169,6 +168,7 @@ void read_peft_weights(const SafetensorsFile& file, Parameters& base, LoraAdapte
                         }});
   }
   load_tensors({&file, 1}, requests);
+  require_finite({&file, 1}, [](const std::string& name) { return name; });
 }
 
 }  // namespace gyre

@@ -28,8 +28,7 @@ struct PeftAdapter {
 };
 // `base`: the parameters that the adapters are attached to, of a model with this config, which need not be allocated.
 // Throws an Error if transformers has no linear layers for the adapters.
-PeftAdapter peft_adapter(Parameters& base, const LoraAdapters& adapters, const LoraOptions& options,
-                         const EncoderOnlyConfig& config);
+PeftAdapter peft_adapter(Parameters& base, const LoraOptions& options, const EncoderOnlyConfig& config);
 
 // Adds the adapters in the file, allocates and reads them. `base`: as in peft_adapter(). Throws as load_tensors().
 void read_peft_weights(const SafetensorsFile& file, Parameters& base, LoraAdapters& adapters,

@@ -16,8 +16,7 @@ namespace {
 
 constexpr const char* kAllLinear = "all-linear";
 
-// The modules of transformers' models by their words, which PEFT's target_modules has; those that are not listed have
-// the same name here.
+// Names of linear layers in transformers, which PEFT's target_modules has, and the names of the same layers in Gyre.
 constexpr std::pair<std::string_view, std::string_view> kTheirModules[] = {
     {"o_proj", "out_proj"},   {"down_proj", "fc2"},
     {"c_attn", "qkv_proj"},   {"c_proj", "out_proj"},
@@ -37,8 +36,6 @@ const std::vector<Stack>& stacks() {
                                       {"fc1", {"gate_proj", "up_proj"}}};
   return all;
 }
-
-std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 
 bool matches(const std::string& pattern, const LinearModule& module) {
   const std::string last(last_part(module.name));
@@ -74,6 +71,8 @@ std::vector<const LinearModule*> chosen(const std::vector<LinearModule>& modules
 
 }  // namespace
 
+std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
+
 double LoraOptions::scale() const { return alpha / (rank_stabilized ? std::sqrt(double(rank)) : double(rank)); }
 
 void LoraOptions::declare(OptionList& list) {
@@ -85,11 +84,12 @@ void LoraOptions::declare(OptionList& list) {
       {.bounds = at_least(0)});
   list.add(OnResume::other_data, "--lora-alpha", &alpha, "NUMBER",
            "the product of an adapter's matrices is multiplied by this number / rank", {.bounds = positive()});
-  list.add(OnResume::other_data, "--lora-targets", &targets, "PATTERN...",
-           "linear layers that get adapters: q_proj, k_proj, v_proj, out_proj, fc1 (gate_proj and up_proj if gated), "
-           "fc2, all-linear, or patterns of their names with the wildcards * and ?",
-           {.completions = {kAllLinear, "q_proj", "k_proj", "v_proj", "out_proj", "fc1", "gate_proj", "up_proj", "fc2"},
-            .also_called = {"lora-target-modules", "lora-target", "target-modules", "lora-attn-modules"}});
+  list.add(
+      OnResume::other_data, "--lora-targets", &targets, "PATTERN...",
+      "linear layers that get adapters: q_proj, k_proj, v_proj, out_proj, fc1 (if gated: gate_proj and up_proj, or "
+      "fc1 for one adapter of both), fc2, all-linear, or patterns of their names with the wildcards * and ?",
+      {.completions = {kAllLinear, "q_proj", "k_proj", "v_proj", "out_proj", "fc1", "gate_proj", "up_proj", "fc2"},
+       .also_called = {"lora-target-modules", "lora-target", "target-modules", "lora-attn-modules"}});
   list.add(OnResume::other_bits, "--lora-dropout", &dropout, "RATE", "dropout rate on the inputs of the adapters",
            {.bounds = fraction()});
   list.add(OnResume::other_data, "--rslora", &rank_stabilized,
@@ -131,6 +131,9 @@ LoraAdapters::LoraAdapters(Parameters& base, const LoraOptions& options, bool fu
   const std::vector<LinearModule> all = linear_modules(base);
   std::set<const LinearModule*> targets;
   for (const std::string& target : options.targets) {
+    // In BERT, dense is out_proj, fc1, fc2 and lm_head.dense; in GPT-NeoX, out_proj alone.
+    expect(target != "dense", "--lora-targets", "out_proj, fc1, fc2 or lm_head.dense instead of an ambiguous name",
+           target);
     const std::vector<const LinearModule*> found = chosen(all, target, fused);
     expect(!found.empty(), "--lora-targets", concat("a pattern that matches one of ", words_of(all)), target);
     targets.insert(found.begin(), found.end());

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gyre/autograd/parameters.h"
@@ -35,6 +36,8 @@ struct LinearModule {
 
   bool is_whole() const { return rows == weight->shape[0]; }
 };
+// The last part of the name of a module: "q_proj" of "encoder.layers.0.self_attn.q_proj".
+std::string_view last_part(std::string_view name);
 // The linear layers inside a model; of a weight that stacks several matrices, first the matrices and then the whole.
 std::vector<LinearModule> linear_modules(Parameters& base);
 

@@ -123,3 +123,18 @@ build/gyre import --from peft lora-peft/ --base-model base/ --output lora-again/
 for run in lora lora-again merged; do generate --model $run/ --temperature 0 --max-tokens 20 --prompt "$question" > $run.txt; done
 same "imported adapters" "$(cat lora-again.txt)" "$(cat lora.txt)"
 same "merged adapters" "$(cat merged.txt)" "$(cat lora.txt)"
+
+# A run of adapters: what would be silent damage is an error.
+rejects 2 'another run than --output' build/gyre import --from peft lora-peft/ --base-model base/ --output base/ --overwrite
+rejects 2 '^gyre: .--lora-targets. expected out_proj, fc1, fc2 or lm_head.dense instead of an ambiguous name, got dense' \
+  build/gyre train lm --pretrained-model base/ --train-sets both.txt --documents line --lora-rank 2 --lora-targets dense --after 1u --model dense/
+build/gyre train lm --pretrained-model lora/ --format chat --train-sets train.jsonl --max-length 200 --mini-batch 8 \
+  --after 2u --lora-rank 2 --quiet --model second/
+rejects 1 'expected adapters of a whole model, but their base .* has adapters too' build/gyre export --to peft --model second/ --output second-peft/
+rejects 1 'expected adapters of the same base and scale' build/gyre checkpoint average --model lora/ --checkpoints last second/checkpoints/last
+check "the template goes along with the adapters" cmp lora/chat_template.jinja lora-peft/chat_template.jinja
+check "and comes back" cmp lora/chat_template.jinja lora-again/chat_template.jinja
+same "a merged run says so" "$(build/gyre checkpoint info --model merged/ --json | grep -c '"merged"')" 1
+cp -r lora broken
+printf '\377' | dd of="$(realpath broken/checkpoints/last)/model.safetensors" bs=1 seek=2000 conv=notrunc 2> /dev/null
+rejects 1 'checksum|CRC' build/gyre export --to peft --model broken/ --output broken-peft/

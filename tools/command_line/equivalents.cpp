@@ -150,6 +150,7 @@ void add_device_names(Equivalents& all) {
        "--recompute saves activations"});
   add(all, {"lora", "use-lora", "lora-r", "lora-rank", "use-peft", "peft", "qlora"},
       {{"--lora-rank"}, std::string(kLora)});
+  add(all, {"lora-alpha", "lora-dropout", "lora-targets", "rslora"}, {{}, std::string(kLora)});
   add(all, {"load-in-8bit", "load-in-4bit", "quantize", "quantize-bits", "quantization"}, {{}, std::string(kInt8)});
 }
 

@@ -13,6 +13,7 @@
 #include "gyre/core/io/json.h"
 #include "gyre/core/io/safetensors.h"
 #include "gyre/core/option_checks.h"
+#include "gyre/core/version.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/models/encoder_decoder.h"
 #include "gyre/models/encoder_only.h"
@@ -37,23 +38,25 @@ struct CheckpointArgs {
 
 Path chosen(const CheckpointArgs& args) { return find_model_file(args.model, args.which).parent_path(); }
 
-Json training_summary(const Path& checkpoint) {
+Json training_summary(const Path& checkpoint, const Json& manifest) {
   const TrainState state = read_train_state(checkpoint);
   Json best = Json::object();
   for (const auto& [name, metric] : state.best) best[name] = {{"value", metric.value}, {"updates", metric.updates}};
-  return {{"checkpoint", checkpoint.string()},
-          {"updates", state.progress.updates},
-          {"epoch", state.progress.epoch},
-          {"target_tokens", state.progress.target_tokens},
-          {"seconds", state.seconds},
-          {"seed", state.seed},
-          {"micro_batches", state.micro_batches},
-          {"ranks", state.ranks},
-          {"deterministic", state.deterministic},
-          {"moving_average", state.has_average},
-          {"kernels", state.kernels},
-          {"best", best},
-          {"version", state.version}};
+  Json summary{{"checkpoint", checkpoint.string()},
+               {"updates", state.progress.updates},
+               {"epoch", state.progress.epoch},
+               {"target_tokens", state.progress.target_tokens},
+               {"seconds", state.seconds},
+               {"seed", state.seed},
+               {"micro_batches", state.micro_batches},
+               {"ranks", state.ranks},
+               {"deterministic", state.deterministic},
+               {"moving_average", state.has_average},
+               {"kernels", state.kernels},
+               {"best", best},
+               {"version", state.version}};
+  if (manifest.contains("merged")) summary["merged"] = manifest["merged"];
+  return summary;
 }
 
 // Summary of a checkpoint that has only weights: an average, an imported or a merged model.
@@ -69,8 +72,9 @@ Json weights_summary(const Path& checkpoint, const Json& manifest) {
 int info(const CheckpointArgs& args) {
   const Path checkpoint = chosen(args);
   const Json manifest = read_manifest(checkpoint);
-  print_summary(manifest.contains("progress") ? training_summary(checkpoint) : weights_summary(checkpoint, manifest),
-                args.json);
+  print_summary(
+      manifest.contains("progress") ? training_summary(checkpoint, manifest) : weights_summary(checkpoint, manifest),
+      args.json);
   return 0;
 }
 
@@ -184,8 +188,8 @@ template <class Model>
 void write_merged(const MergeArgs& args, const Path& run) {
   const Path file = find_model_file(args.model, args.which);
   const auto model = load_model<Model>(file, "", {});
-  Json state = read_manifest(file.parent_path());
-  state.erase("tensors");
+  const auto trained = find_run_state(args.model, args.which);
+  Json state = trained ? to_json(*trained) : Json{{"gyre", kVersion}};
   state["merged"] = std::filesystem::absolute(file).lexically_normal().string();
   const auto complete = [&](const Path& into) { copy_model_files(run, into); };
   write_run_of_weights(args.output, {model->parameters(), model->config().to_json(), state, complete}, args.overwrite);

@@ -417,8 +417,6 @@ int export_to_llama_cpp(const ExportArgs& args, const Path& run) {
 }
 
 int export_adapters(const ExportArgs& args) {
-  for (const char* name : {"title", "language", "license"})
-    args.table->reject_unused(name, false, "--to peft writes no model card");
   const std::string made = write_peft(args.output, args.model, args.checkpoint, args.overwrite);
   print_model_choice(args.model, args.checkpoint);
   print_message("made " + made);
@@ -426,8 +424,6 @@ int export_adapters(const ExportArgs& args) {
 }
 
 int export_to_ctranslate2(const ExportArgs& args, const std::string& kind) {
-  for (const char* name : {"title", "language", "license"})
-    args.table->reject_unused(name, false, "--to ctranslate2 writes no model card");
   expect(kind == EncoderDecoderConfig::kModel, "--model", "a translation model, from gyre train nmt", kind);
   require_ctranslate2(read_config<EncoderDecoderConfig>(find_run(args.model)));
   const auto trained = load_trained_model<EncoderDecoder>(args.model, args.checkpoint, {}, {});
@@ -439,6 +435,9 @@ int export_to_ctranslate2(const ExportArgs& args, const std::string& kind) {
 int export_model(const ExportArgs& args) {
   const bool is_gguf = args.to == "gguf";
   args.table->reject_unused("outtype", is_gguf, "--to is " + args.to);
+  for (const char* name : {"title", "language", "license"})
+    args.table->reject_unused(name, args.to != "peft" && args.to != "ctranslate2",
+                              "--to " + args.to + " writes no model card");
   if (args.to == "peft") return export_adapters(args);
   args.card.validate();
   const Path run = find_run(args.model);
@@ -446,7 +445,8 @@ int export_model(const ExportArgs& args) {
   if (is_gguf) return export_to_llama_cpp(args, run);
   if (args.to == "ctranslate2") return export_to_ctranslate2(args, kind);
   if (kind == EncoderDecoderConfig::kModel) {
-    marian_config(read_config<EncoderDecoderConfig>(run), {});  // throws for another architecture
+    // Another architecture is refused before the weights are read.
+    marian_config(read_config<EncoderDecoderConfig>(run), {});
     export_as<EncoderDecoder>(args, run);
   } else if (kind == ClassifierConfig::kModel) {
     export_as<SequenceClassifier>(args, run);

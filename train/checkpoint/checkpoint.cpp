@@ -132,6 +132,8 @@ double null_is_infinite(const Json& value) {
   return value.is_null() ? std::numeric_limits<double>::infinity() : value.get<double>();
 }
 
+}  // namespace
+
 Json to_json(const TrainState& s) {
   Json best = Json::object();
   for (const auto& [name, metric] : s.best) {
@@ -166,6 +168,8 @@ Json to_json(const TrainState& s) {
       {"kernels", s.kernels},
       {"options", {{"of_data", s.options.of_data}, {"of_bits", s.options.of_bits}}}};
 }
+
+namespace {
 
 RunOptions run_options(const Json& j) {
   RunOptions options;

@@ -113,6 +113,7 @@ Path write_checkpoint(const RunDirectory& run, const CheckpointContent& content)
 TrainState load_checkpoint(const Path& checkpoint, Parameters& parameters, Optimizer& optimizer, bool moments = true);
 
 TrainState read_train_state(const Path& checkpoint);
+Json to_json(const TrainState& state);  // state.json, without checksums
 
 // Points `best` at the checkpoint that `state` names: the process may have been killed between writing the checkpoint
 // and writing the link. Returns whether that checkpoint exists.

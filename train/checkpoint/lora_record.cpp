@@ -1,6 +1,5 @@
 #include "gyre/train/checkpoint/lora_record.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -8,6 +7,7 @@
 #include "gyre/core/io/safetensors.h"
 #include "gyre/core/number_text.h"
 #include "gyre/core/random.h"
+#include "gyre/models/hugging_face/tensor_checks.h"
 #include "gyre/train/checkpoint/model_file.h"
 #include "gyre/train/checkpoint/run_directory.h"
 
@@ -47,9 +47,9 @@ std::optional<LoraRecord> find_lora_record(const Path& run) {
     json.at("targets").get_to(o.targets);
     OptionList::of(o).check();
     const Json& base = json.at("base");
-    record.base = base.at("weights").get<std::string>();
-    if (!fs::exists(record.base)) record.base = (run / base.at("from_run").get<std::string>()).lexically_normal();
-    if (!fs::exists(record.base)) record.base = base.at("weights").get<std::string>();
+    const Path named = base.at("weights").get<std::string>();
+    const Path beside = (run / base.at("from_run").get<std::string>()).lexically_normal();
+    record.base = fs::exists(named) || !fs::exists(beside) ? named : beside;
     base.at("digest").get_to(record.digest);
     return record;
   } catch (const std::exception& error) {
@@ -78,13 +78,9 @@ void load_base(const LoraRecord& record, const Path& run, Parameters& base) {
 
 void read_adapters(const Path& checkpoint_file, Parameters& base, LoraAdapters& adapters) {
   const std::vector<SafetensorsFile> files = open_safetensors(checkpoint_file);
-  const auto is_in_file = [&](const std::string& name) {
-    return std::any_of(files.begin(), files.end(),
-                       [&](const SafetensorsFile& file) { return file.find(name) != nullptr; });
-  };
   for (const LinearModule& module : linear_modules(base))
-    if (is_in_file(module.name + ".lora_A.weight")) adapters.add(module);
-  adapters.parameters().allocate(0);  // all values are overwritten
+    if (find_tensor(files, module.name + ".lora_A.weight")) adapters.add(module);
+  adapters.parameters().allocate_zeros();
   std::vector<NamedTensor> targets;
   for (const Parameter& p : adapters.parameters()) targets.push_back({p.name, p.value});
   read_safetensors(files, targets);

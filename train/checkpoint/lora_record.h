@@ -20,8 +20,8 @@ inline constexpr const char* kBaseOption = "base of the adapters";
 
 struct LoraRecord {
   LoraOptions options;
-  Path base;           // the file of its weights (find_model_file())
-  std::string digest;  // of its weights
+  Path base;           // the file of the base's weights (find_model_file())
+  std::string digest;  // weights_digest() of the base
 
   Json to_json(const Path& run) const;  // `run`: the directory that the file is written to
 };

@@ -66,11 +66,6 @@ void require_alike(const SafetensorsFile& first, const SafetensorsFile& other) {
   }
 }
 
-// A checkpoint has checksums, also one that was copied out of its run.
-void verify_if_checkpoint(const Path& file) {
-  if (fs::exists(state_path(file.parent_path()))) verify_tensors(file);
-}
-
 Path average_checkpoints(const Path& run, const std::vector<Path>& checkpoints, const std::string& name) {
   std::vector<Path> files;
   for (const Path& checkpoint : checkpoints) {
@@ -86,6 +81,10 @@ Path average_checkpoints(const Path& run, const std::vector<Path>& checkpoints, 
 }
 
 }  // namespace
+
+void verify_if_checkpoint(const Path& file) {
+  if (fs::exists(state_path(file.parent_path()))) verify_tensors(file);
+}
 
 Path find_model_file(const Path& model, const std::string& which) {
   require(fs::exists(model), "[model] ", model.string(), ": expected a run directory, a checkpoint or a safetensors ",
@@ -186,7 +185,14 @@ Path average_last(const Path& run, int n) {
 Path average_chosen(const Path& run, const std::vector<std::string>& checkpoints) {
   restore_copied_links(run);
   std::vector<Path> chosen;
-  for (const std::string& which : checkpoints) chosen.push_back(chosen_checkpoint(run, which));
+  const auto own = find_lora_record(run);
+  for (const std::string& which : checkpoints) {
+    chosen.push_back(chosen_checkpoint(run, which));
+    const auto other = own ? find_lora_record(find_run(chosen.back())) : std::nullopt;
+    require(!own || (other && other->digest == own->digest && other->options.scale() == own->options.scale()),
+            "[average] ", chosen.back().string(), ": expected adapters of the same base and scale as those of ",
+            run.string());
+  }
   return average_checkpoints(run, chosen, concat("average-", chosen.size(), "-chosen"));
 }
 

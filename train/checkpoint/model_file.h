@@ -20,6 +20,9 @@ std::string describe_model(const Path& model, const std::string& which = "");
 // Returns the run directory (with config.json) of a run, checkpoint or model file. Throws if there is none.
 Path find_run(const Path& model);
 
+// Reads a model file and throws unless it matches its checksums, which every checkpoint has, also one that was copied
+// out of its run. Other files have none.
+void verify_if_checkpoint(const Path& file);
 // Reads the parameters from the file that find_model_file() returns. Throws an Error that names every tensor that is
 // missing, is unexpected or has a wrong shape, and one if a tensor of a checkpoint fails its checksum. Of a run with
 // adapters (train/checkpoint/lora_record.h), they are the weights of the base with the adapters merged into them.

@@ -72,8 +72,12 @@ TrainedAdapters allocate_initial_weights(Parameters& parameters, const TrainOpti
                                          const JobContext& context) {
   const Device device = context.kernels.device();
   const bool is_new = !continues(options.start), adapts = from.lora.rank > 0;
-  parameters.allocate(options.seed, DType::f32, device);
-  if (adapts) parameters.free_gradients();
+  if (adapts) {
+    parameters.allocate_zeros(DType::f32, device);
+    parameters.free_gradients();
+  } else {
+    parameters.allocate(options.seed, DType::f32, device);
+  }
   if (starts_from(from.pretrained, options.start)) {
     require_other_run(from.pretrained, options.start);
     if (is_new) require_pretrained_vocabulary(from.pretrained, options.data.vocabulary, vocabulary);

@@ -29,7 +29,7 @@ void require_other_run(const Path& pretrained, const StartOptions& start);
 struct InitialWeights {
   const Path& pretrained;  // a run directory, a checkpoint in it, or its model.safetensors; empty: random weights
   const LoraOptions& lora;
-  bool fused;  // see LoraAdapters
+  bool fused;  // whether all-linear chooses weights that stack several matrices as wholes (LoraAdapters)
 };
 
 // The adapters that a run trains instead of the weights, if lora.rank is above 0.

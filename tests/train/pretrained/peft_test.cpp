@@ -136,6 +136,20 @@ TEST_CASE("peft: adapters that do not fit the base, or have no place in transfor
                  "expected a directory with adapter_config.json, found none"));
   CHECK(contains(import_into_run(peft_golden("llama"), decoder_golden("llama")), "gyre import makes a run of it"));
   CHECK(!std::filesystem::exists(imported / "other"));
+  CHECK(contains(
+      error_of([&] { write_imported_adapters(peft_golden("llama"), imported / "base", imported / "base", true); }),
+      "[--base-model] expected another run than --output"));
+  // Files without tensors, and with a NaN.
+  const TemporaryDirectory wrong;
+  std::filesystem::copy(peft_golden("llama"), wrong / "peft", std::filesystem::copy_options::recursive);
+  const SafetensorsFile good(peft_golden("llama") / kPeftWeightsFile);
+  std::vector<NamedTensor> tensors;
+  for (const SafetensorsEntry& entry : good.entries()) tensors.push_back({entry.name, good.read(entry)});
+  tensors.front().tensor.data<float>()[0] = std::nanf("");
+  write_safetensors(wrong / "peft" / kPeftWeightsFile, tensors);
+  CHECK(contains(import_into_run(wrong / "peft", imported / "base"), tensors.front().name));
+  write_safetensors(wrong / "peft" / kPeftWeightsFile, {});
+  CHECK(contains(import_into_run(wrong / "peft", imported / "base"), "expected adapters, found no tensors"));
   CHECK(contains(error_of([&] { write_peft(imported / "out", imported / "base", "", false); }),
                  "expected a run with adapters (train --lora-rank), found a whole model: --to hf exports it"));
   // Separate adapters of queries cannot be those of GPT-2's c_attn.
@@ -143,7 +157,7 @@ TEST_CASE("peft: adapters that do not fit the base, or have no place in transfor
   const LoraOptions options{.rank = 2, .targets = {"q_proj"}};
   LoraAdapters adapters(gpt2.parameters(), options, false);
   adapters.parameters().allocate(1);
-  CHECK(contains(error_of([&] { peft_adapter(gpt2.parameters(), adapters, options, gpt2.config()); }),
+  CHECK(contains(error_of([&] { peft_adapter(gpt2.parameters(), options, gpt2.config()); }),
                  "transformers' transformer.h.0.attn.c_attn is one linear layer, but the adapters change parts of it: "
                  "train with --lora-targets all-linear or c_attn"));
 }
@@ -154,7 +168,7 @@ TEST_CASE("peft: one adapter of queries, keys and values becomes three with the 
   const LoraOptions options{.rank = 2, .targets = {"qkv_proj"}};
   LoraAdapters adapters(model.parameters(), options, false);
   adapters.parameters().allocate(1);
-  const PeftAdapter peft = peft_adapter(model.parameters(), adapters, options, config);
+  const PeftAdapter peft = peft_adapter(model.parameters(), options, config);
   CHECK(peft.tensors.size() == size_t(2 * 3 * config.layers));
   CHECK(peft.tensors[0].tensor.to_vector<float>() == peft.tensors[4].tensor.to_vector<float>());
   CHECK(peft.config.at("target_modules") == Json{"k_proj", "q_proj", "v_proj"});
