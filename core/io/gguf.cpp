@@ -88,11 +88,14 @@ size_t data_bytes(const GgufTensor& tensor) {
 
 size_t aligned(size_t bytes) { return (bytes + kGgufAlignment - 1) / kGgufAlignment * kGgufAlignment; }
 
+constexpr float kLargestOfBlock = 127;  // the largest 8-bit integer of a block
+
 // The operations and their order are those of the package, for the same bits.
 void append_block(std::span<const float> block, std::string& bytes) {
   float largest = 0;
   for (const float x : block) largest = std::max(largest, std::abs(x));
-  const float scale = largest / 127.0F, inverse = scale == 0 ? 0 : 1 / scale;
+  const float scale = largest / kLargestOfBlock;
+  const float inverse = std::isfinite(1 / scale) ? 1 / scale : 0;
   append(bytes, float16(scale));
   for (const float x : block) append(bytes, int8_t(std::round(x * inverse)));
 }
@@ -106,6 +109,7 @@ std::string gguf_data(const GgufTensor& tensor) {
   const auto holds = [&](float x) {
     return std::isfinite(tensor.type == GgufType::f16    ? float(float16(x))
                          : tensor.type == GgufType::bf16 ? float(bfloat16(x))
+                         : tensor.type == GgufType::q8_0 ? float(float16(x / kLargestOfBlock))
                                                          : x);
   };
   const auto bad = std::find_if_not(all.begin(), all.end(), holds);

@@ -19,17 +19,9 @@
 namespace gyre {
 namespace {
 
-constexpr std::string_view kEscapedSpace = "\xE2\x96\x81";  // U+2581, SentencePiece's space
-
 template <class... Parts>
 [[noreturn]] void refuse(const char* what, const std::string& expected, const Parts&... got) {
   throw Error("[gguf] llama.cpp has no such vocabulary: ", what, ": expected ", expected, ", got ", got...);
-}
-
-std::string unescaped(std::string text) {
-  for (size_t at = 0; (at = text.find(kEscapedSpace, at)) != text.npos; ++at)
-    text.replace(at, kEscapedSpace.size(), " ");
-  return text;
 }
 
 // The pieces of a vocabulary, from which the lists of a file follow.
@@ -103,7 +95,7 @@ GgufVocabulary sentencepiece_vocabulary(const SentencePieceVocabulary& vocabular
     pieces.scores.back() = 0;
     // Unigram finds the piece by its score. A user-defined piece of llama.cpp begins a new text after it, with a space.
     if (is_unigram) pieces.set(id, PieceType::normal);
-    if (!is_unigram) pieces.texts[size_t(id)] = unescaped(pieces.texts[size_t(id)]);
+    if (!is_unigram) pieces.texts[size_t(id)] = with_spaces(pieces.texts[size_t(id)]);
   }
   if (is_unigram && has_bytes)
     gguf.notes.emplace_back("llama.cpp reads a character without a piece as <unk>, not as its bytes");
@@ -259,13 +251,13 @@ bool adds_space(const IndexedJson& tokenizer) {
   const auto is_space = [](const IndexedJson& step) { return part_of(step["pattern"], "String") == " "; };
   if (words.empty() && !normalizers.empty()) {
     const IndexedJson& last = normalizers.back();
-    const bool replaces = last["type"] == "Replace" && is_space(last) && last["content"] == kEscapedSpace;
+    const bool replaces = last["type"] == "Replace" && is_space(last) && last["content"] == kMarkedSpace;
     const bool prepends =
-        normalizers.size() == 2 && normalizers[0]["type"] == "Prepend" && normalizers[0]["prepend"] == kEscapedSpace;
+        normalizers.size() == 2 && normalizers[0]["type"] == "Prepend" && normalizers[0]["prepend"] == kMarkedSpace;
     if (replaces && (prepends || normalizers.size() == 1)) return prepends;
   }
   if (words.size() == 1 && normalizers.empty() && words[0]["type"] == "Metaspace" &&
-      words[0].value("replacement", IndexedJson()) == kEscapedSpace &&
+      words[0].value("replacement", IndexedJson()) == kMarkedSpace &&
       words[0].value("split", IndexedJson(true)) == false) {
     const bool adds = words[0].value("add_prefix_space", IndexedJson(true)) == true;
     return words[0].value("prepend_scheme", IndexedJson(adds ? "always" : "never")) != "never";

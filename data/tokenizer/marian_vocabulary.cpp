@@ -18,7 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char *kSourceModel = "source.spm", *kTargetModel = "target.spm", *kIds = "vocab.json";
-constexpr std::string_view kMarkedSpace = "\xE2\x96\x81";  // U+2581, SentencePiece's space
 
 // The special pieces, by their keys in tokenizer_config.json.
 struct SpecialPiece {
@@ -38,12 +37,6 @@ VocabularyBundle language_bundle(std::string model, std::string ids, int64_t siz
   }
   bundle.parts = {{"model", std::move(model)}, {"ids", std::move(ids)}};
   return bundle;
-}
-
-std::string with_spaces(std::string text) {
-  for (size_t at = text.find(kMarkedSpace); at != text.npos; at = text.find(kMarkedSpace, at))
-    text.replace(at, kMarkedSpace.size(), " ");
-  return text;
 }
 
 }  // namespace

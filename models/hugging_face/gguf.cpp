@@ -5,6 +5,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/models/hugging_face/decoder_config.h"
+#include "gyre/models/hugging_face/json_fields.h"
 #include "gyre/models/hugging_face/weights.h"
 #include "gyre/models/position/position_table.h"
 #include "gyre/models/position/rope.h"
@@ -56,14 +57,7 @@ DecoderFamily family_in_llama_cpp(const EncoderOnlyConfig& c) {
            "none, linear or yarn for this architecture", "llama3");
     if (lines.empty()) return family;
   }
-  constexpr std::string_view kBreak = "\n  ";
-  std::string one_line;
-  for (size_t at = kBreak.size(); at < lines.size();) {
-    const size_t end = std::min(lines.find(kBreak, at), lines.size());
-    one_line += (one_line.empty() ? "" : "; ") + lines.substr(at, end - at);
-    at = end + kBreak.size();
-  }
-  throw Error("[gguf] llama.cpp has no such model: ", one_line);
+  throw Error("[gguf] llama.cpp has no such model: ", on_one_line(lines));
 }
 
 uint32_t file_type(GgufType type) {

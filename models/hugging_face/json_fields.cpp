@@ -64,11 +64,26 @@ std::string differences(const Json& config, const Json& needed) {
   return lines;
 }
 
+std::string on_one_line(const std::string& lines) {
+  constexpr std::string_view kBreak = "\n  ";
+  std::string one_line;
+  for (size_t at = kBreak.size(); at < lines.size();) {
+    const size_t end = std::min(lines.find(kBreak, at), lines.size());
+    one_line += (one_line.empty() ? "" : "; ") + lines.substr(at, end - at);
+    at = end + kBreak.size();
+  }
+  return one_line;
+}
+
 std::string keys_behind(const Json& json, const std::string& message) {
-  static constexpr std::pair<const char*, const char*> kKeysOfWords[] = {
-      {"kv_heads", "num_key_value_heads"},        {"dims", "head_dim"},
-      {"heads|head|dims", "num_attention_heads"}, {"heads|head|dims", "n_head"},
-      {"dim|width|dims", "hidden_size"},          {"dim|width|dims", "n_embd"}};
+  static constexpr std::pair<const char*, const char*> kKeysOfWords[] = {{"kv_heads", "num_key_value_heads"},
+                                                                         {"dims", "head_dim"},
+                                                                         {"heads|head|dims", "num_attention_heads"},
+                                                                         {"heads|head|dims", "n_head"},
+                                                                         {"dim|width|dims", "hidden_size"},
+                                                                         {"dim|width|dims", "n_embd"},
+                                                                         {"heads|head|dims", "encoder_attention_heads"},
+                                                                         {"dim|width|dims", "d_model"}};
   std::string keys;
   for (const auto& [words, key] : kKeysOfWords) {
     if (json.contains(key) && std::regex_search(message, std::regex(concat("\\b(", words, ")\\b"))))

@@ -31,6 +31,8 @@ void require_fixed(const Json& json, const Json& fixed, const std::string& conte
 
 // Lines "field: expected .., got .." for the fields that differ from `needed`.
 std::string differences(const Json& config, const Json& needed);
+// The lines of differences() as one line, with semicolons between them.
+std::string on_one_line(const std::string& lines);
 
 // The keys behind a message about a model, which names Gyre's: "; see num_attention_heads, hidden_size". Only keys that
 // `json` has; empty without one.

@@ -137,13 +137,21 @@ constexpr float kNever = -1000;  // bias of a piece that is never produced, what
 void move_first_position(std::span<const SafetensorsFile> files, Parameters& parameters,
                          const EncoderDecoderConfig& config, int start) {
   const Tensor got = find_positions(files, kDecoderPositions, config);
-  if (!got) return;
+  const Tensor bias = parameters.find("decoder.output_projection.bias")->value.to_cpu();
+  const bool is_never_produced = bias.span<float>()[size_t(start)] <= kNever;
+  if (!got) {
+    require(!is_never_produced, "[hugging face] ", files.front().path().string(), ": expected the tensor ",
+            kDecoderPositions, ", whose first row has the embedding that begins a translation, because ", kBias,
+            " excludes the piece ", start,
+            "; found none: save_pretrained of transformers leaves it out, so import the directory that gyre export "
+            "wrote");
+    return;
+  }
   const Tensor expected = positions_of(config);
   require(difference(got, expected, 1) <= kTableTolerance, "[hugging face] tensor ", kDecoderPositions,
           ": expected the sinusoids of the encoder's table in all rows but the first, got other numbers");
   if (difference(got.slice(0, 1), expected.slice(0, 1), 0) <= kTableTolerance) return;
-  const Tensor bias = parameters.find("decoder.output_projection.bias")->value.to_cpu();
-  require(bias.span<float>()[size_t(start)] <= kNever, "[hugging face] tensor ", kDecoderPositions,
+  require(is_never_produced, "[hugging face] tensor ", kDecoderPositions,
           ": expected a sinusoid in the first row, or a ", kBias, " of at most ", kNever, " for the piece ", start,
           " that begins a translation");
   const Tensor embedding = parameters.find("embed_tokens.weight")->value.slice(start, start + 1);
@@ -226,10 +234,8 @@ Json marian_config(const EncoderDecoderConfig& config, const MarianIds& ids) {
   Json own = config.to_json();
   needed["position"] = "sinusoidal";
   own["position"] = config.position.encoding;
-  std::string lines = differences(own, needed);
-  for (size_t at = lines.find("\n  "); at != lines.npos; at = lines.find("\n  "))
-    lines.replace(at, 3, at > 0 ? "; " : "");
-  require(lines.empty(), "[hugging face] this model cannot be exported as a MarianMTModel: ", lines);
+  const std::string lines = differences(own, needed);
+  require(lines.empty(), "[hugging face] this model cannot be exported as a MarianMTModel: ", on_one_line(lines));
   ConfigWriter writer;
   writer.json["architectures"] = {kMarianArchitecture};
   writer.json["model_type"] = "marian";

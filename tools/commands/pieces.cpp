@@ -15,16 +15,23 @@ namespace {
 struct PiecesArgs {
   Path vocabulary;
   TokenizerChoice tokenizer;
-  bool ids = false;
+  bool ids = false, targets = false;
   LineFilter filter;
 };
 
+// The vocabulary of the file, or of a pair the side that --targets chooses.
+const Vocabulary& side_of(const PiecesArgs& args, const Vocabulary& all) {
+  require(!args.targets || all.kind() == "pair", "[--targets] expected a pair of vocabularies, got ", all.kind());
+  return all.side(args.targets ? 1 : 0);
+}
+
 int encode(const PiecesArgs& args) {
-  const auto vocabulary = load_vocabulary(args.vocabulary, args.tokenizer);
-  if (const std::string note = vocabulary->note(); !note.empty()) print_message(note);
-  const PieceNotation notation(*vocabulary);
+  const auto loaded = load_vocabulary(args.vocabulary, args.tokenizer);
+  const Vocabulary& vocabulary = side_of(args, *loaded);
+  if (const std::string note = vocabulary.note(); !note.empty()) print_message(note);
+  const PieceNotation notation(vocabulary);
   const auto written = [&](const std::string& line) {
-    const std::vector<int32_t> ids = vocabulary->encode(line);
+    const std::vector<int32_t> ids = vocabulary.encode(line);
     return args.ids ? write_ids(ids) : notation.write(ids);
   };
   args.filter.run(written, {args.vocabulary, args.tokenizer.dictionary});
@@ -32,10 +39,11 @@ int encode(const PiecesArgs& args) {
 }
 
 int decode(const PiecesArgs& args) {
-  const auto vocabulary = load_vocabulary(args.vocabulary);
-  const PieceNotation notation(*vocabulary);
+  const auto loaded = load_vocabulary(args.vocabulary);
+  const Vocabulary& vocabulary = side_of(args, *loaded);
+  const PieceNotation notation(vocabulary);
   const auto text = [&](const std::string& line) {
-    return one_line(vocabulary->decode(args.ids ? read_ids(line, vocabulary->size()) : notation.read(line)));
+    return one_line(vocabulary.decode(args.ids ? read_ids(line, vocabulary.size()) : notation.read(line)));
   };
   args.filter.run(text, {args.vocabulary});
   return 0;
@@ -44,6 +52,7 @@ int decode(const PiecesArgs& args) {
 void add_vocabulary_row(OptionTable& table, PiecesArgs& args, const char* help) {
   table.add("--vocab,--vocabs,-v", args.vocabulary, "FILE", help);
   table.required("vocab");
+  table.add_flag("--targets", args.targets, "of a pair of vocabularies, use that of the targets");
 }
 
 }  // namespace

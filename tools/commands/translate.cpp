@@ -128,10 +128,15 @@ class Translator {
     return ids;
   }
 
-  // place: of the text, for messages.
+  // place: the name of the text in messages.
   Ids encode_prefix(const std::string& text, const std::string& place) {
     Ids ids = decoder_.trained.vocabulary->side(1).encode(text);
     const auto longest = size_t(decoder_.trained.ensemble.longest());
+    const auto bad = std::ranges::find_if(
+        ids, [&](int32_t id) { return id == decoder_.options.eos || !decoder_.options.produces(id); });
+    if (bad != ids.end())
+      throw Error(place, ": expected a prefix of pieces that a translation may have, got ",
+                  decoder_.trained.vocabulary->side(1).piece(*bad), "; --allow-unk permits the unknown piece");
     require(ids.size() < longest, place, ": expected a prefix of fewer than ", longest, " tokens, got ", ids.size());
     return ids;
   }
@@ -174,8 +179,8 @@ class Translator {
   LoadedDecoder decoder_;
   size_t limit_;  // tokens of a source, EOS included
   InputLines input_;
-  std::optional<InputLines> prefixes_;  // those of --prefix-file
-  Ids prefix_;                          // that of --prefix
+  std::optional<InputLines> prefixes_;  // lines of --prefix-file
+  Ids prefix_;                          // ids of --prefix
   int alignment_layer_ = 0;
   OutputLines output_;
   std::unique_ptr<WorkProgress> progress_;  // may be null

@@ -199,7 +199,7 @@ void add_options(Variables& variables, const EncoderDecoderConfig& config) {
 
 // The bias of the projection. The padding that begins a translation is never produced.
 Tensor projection_bias(const Tensor& own, const Vocabulary& target) {
-  const bool starts_with_padding = target.pad() >= 0 && target.pad() == target.bos();
+  const bool starts_with_padding = target.pad() >= 0 && target.pad() == target.bos() && target.bos() != target.eos();
   if (!starts_with_padding) return own;
   constexpr float kNever = -10000;
   Tensor bias = own ? own.to_cpu().clone() : Tensor::zeros({int64_t(target.size())});
@@ -261,24 +261,6 @@ bool is_model_file(const std::string& name) {
   return std::ranges::find(kNames, name) != std::end(kNames);
 }
 
-void require_unused(const Path& directory, bool overwrite) {
-  if (!fs::is_directory(directory)) return;
-  require(!fs::exists(directory / "checkpoints"), "[", directory.string(),
-          "] holds a run of Gyre: use another --output");
-  for (const auto& entry : fs::directory_iterator(directory)) {
-    const std::string name = entry.path().filename().string();
-    require(overwrite || !is_model_file(name), "[", directory.string(), "] holds a model already (", name,
-            "): use --overwrite or another --output");
-  }
-}
-
-void remove_model_files(const Path& directory) {
-  std::vector<Path> files;
-  for (const auto& entry : fs::directory_iterator(directory))
-    if (is_model_file(entry.path().filename().string())) files.push_back(entry.path());
-  for (const Path& file : files) fs::remove(file);
-}
-
 }  // namespace
 
 void require_ctranslate2(const EncoderDecoderConfig& config) {
@@ -293,7 +275,7 @@ std::string write_ctranslate2(const Path& directory, const EncoderDecoder& model
   const Vocabulary &source = vocabulary.side(0), &target = vocabulary.side(1);
   require(source.unk() >= 0 && target.unk() >= 0 && source.piece(source.unk()) == target.piece(target.unk()),
           "[ctranslate2] expected a vocabulary with a piece for unknown words, the same on both sides");
-  require_unused(directory, overwrite);
+  require_free_for_model(directory, overwrite, is_model_file);
   const Variables variables = variables_of(model, vocabulary);
   const Json settings{{"add_source_bos", false},
                       {"add_source_eos", true},
@@ -315,9 +297,11 @@ std::string write_ctranslate2(const Path& directory, const EncoderDecoder& model
     for (const auto& [side, name] : {std::pair(&source, "source.spm"), {&target, "target.spm"}})
       if (const std::string pieces = sentencepiece_model(*side); !pieces.empty()) write_file(into / name, pieces);
   };
-  replace_files(directory, write, [&] { remove_model_files(directory); });
+  replace_files(directory, write, [&] { remove_model(directory, is_model_file); });
   return concat(directory.string(), ": a TransformerSpec of ", model.parameters().elements(), " parameters in ",
-                variables.tensors(), " tensors, a vocabulary of ", target.size(), " pieces");
+                variables.tensors(), " tensors, ",
+                vocabulary.shares_ids() ? concat("a vocabulary of ", target.size(), " pieces")
+                                        : concat("vocabularies of ", source.size(), " and ", target.size(), " pieces"));
 }
 
 }  // namespace gyre

@@ -35,8 +35,12 @@ GgufReport export_gguf(const Path& file, const EncoderOnly& model, const Vocabul
     tokenizer.notes.push_back(concat("llama.cpp has no window: the context length in the file is the window, ",
                                      config.attention.window, " instead of ", longest, " tokens"));
   keys.insert(keys.end(), tokenizer.keys.begin(), tokenizer.keys.end());
-  const auto end = std::ranges::find_if(options.ends, [&](int32_t id) { return id != vocabulary.eos(); });
+  const auto is_other = [&](int32_t id) { return id != vocabulary.eos(); };
+  const auto end = std::ranges::find_if(options.ends, is_other);
   if (end != options.ends.end()) keys.push_back({"tokenizer.ggml.eot_token_id", uint32_t(*end)});
+  if (std::ranges::count_if(options.ends, is_other) > 1)
+    tokenizer.notes.push_back(concat("of the tokens that end an answer, the file names </s> and ",
+                                     vocabulary.piece(*end), "; the others are left out"));
   if (!options.chat_template.empty()) keys.push_back({"tokenizer.chat_template", options.chat_template});
   const std::vector<GgufTensor> tensors = gguf_tensors(model.parameters(), config, options.type);
   write_gguf(file, keys, tensors);

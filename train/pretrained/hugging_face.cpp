@@ -73,12 +73,13 @@ namespace fs = std::filesystem;
 
 Path weights_file(const Path& directory) {
   if (const auto file = find_safetensors(directory)) return *file;
-  // One file, or pytorch_model-00001-of-00002.bin and so on. save_file refuses tensors that share memory, such as tied
-  // ones, so they are copied.
+  // The weights are one file, or shards such as pytorch_model-00001-of-00002.bin; other names are variants of them.
+  // save_file refuses tensors that share memory, such as tied ones, so they are copied.
   constexpr const char* kConvert =
       "pytorch_model.bin only; PyTorch converts it, in that directory: python3 -c 'import glob, torch, "
       "safetensors.torch as s; "
-      "t = [torch.load(f, weights_only=True) for f in glob.glob(\"pytorch_model*.bin\")]; "
+      "t = [torch.load(f, weights_only=True) for f in "
+      "glob.glob(\"pytorch_model.bin\") or glob.glob(\"pytorch_model-*-of-*.bin\")]; "
       "s.save_file({k: v.contiguous().clone() for d in t for k, v in d.items()}, \"model.safetensors\")'";
   const auto holds = [&](const char* name) { return fs::exists(directory / name); };
   throw Error("[hugging face] ", directory.string(), ": expected ", kModelFile, " or ", kShardIndex, ", found ",
@@ -231,6 +232,20 @@ std::string dictionary_note(const Vocabulary* vocabulary) {
   return "\nwithout the dictionary: RoFormerTokenizer cuts words with the dictionary of rjieba, and ids may differ";
 }
 
+}  // namespace
+
+void require_free_for_model(const Path& directory, bool overwrite, bool (*belongs)(const std::string& name)) {
+  const bool is_run = fs::exists(directory / "config.json") && fs::exists(checkpoints_path(directory));
+  require(!is_run, "[", directory.string(), "] holds a run of Gyre: use another --output");
+  require_free(directory, overwrite, belongs);
+}
+
+void remove_model(const Path& directory, bool (*belongs)(const std::string& name)) {
+  for (const std::string& name : files_of_model(directory, belongs)) fs::remove(directory / name);
+}
+
+namespace {
+
 Json config_of(const EncoderOnlyConfig& config, int pad, const ExportOptions&) {
   return hugging_face_config(config, pad);
 }
@@ -238,22 +253,11 @@ Json config_of(const ClassifierConfig& config, int pad, const ExportOptions& opt
   return hugging_face_config(config, pad, options.classes);
 }
 
-// Throws an Error if the directory holds a run, or a model that the options do not replace.
-void require_free_for_model(const Path& directory, const ExportOptions& options) {
-  const bool is_run = fs::exists(directory / "config.json") && fs::exists(checkpoints_path(directory));
-  require(!is_run, "[", directory.string(), "] holds a run of Gyre: use another --output");
-  require_free(directory, options.overwrite, belongs_to_model);
-}
-
 void write_model_files(const Path& into, const Json& config, const std::vector<NamedTensor>& tensors,
                        const ExportOptions& options) {
   write_safetensors(into / kModelFile, tensors);
   write_file(into / "config.json", json_text(config, 2) + "\n");
   if (options.complete) options.complete(into);
-}
-
-void remove_model(const Path& directory) {
-  for (const std::string& name : files_of_model(directory, belongs_to_model)) fs::remove(directory / name);
 }
 
 // The last piece is the padding, which the export adds unless it begins translations here too.
@@ -304,7 +308,7 @@ std::string write_model(const Path& directory, const Model& model, const Vocabul
           "[hugging face] this model cannot be exported:\n  ",
           "vocabulary: expected a kind that transformers has, such as wordpiece, got ",
           vocabulary == nullptr ? "" : vocabulary->kind());
-  require_free_for_model(directory, options);
+  require_free_for_model(directory, options.overwrite, belongs_to_model);
   const int64_t longest = !encoder.causal ? encoder.position.get<PositionTableOptions>().max_positions
                           : model.longest() != PositionEncoding::kUnlimited ? model.longest()
                                                                             : options.trained_length;
@@ -319,7 +323,7 @@ std::string write_model(const Path& directory, const Model& model, const Vocabul
     if (has_tokenizer) write_hugging_face_vocabulary(into, *vocabulary, longest, options.chat_template);
     write_model_files(into, json, tensors, options);
   };
-  replace_files(directory, write, [&] { remove_model(directory); });
+  replace_files(directory, write, [&] { remove_model(directory, belongs_to_model); });
   return concat(directory.string(), ": ", json.at("architectures").at(0).template get<std::string>(), " of ",
                 model.parameters().elements(), " parameters in ", tensors.size(), " tensors, ",
                 describe_vocabulary(has_tokenizer ? vocabulary : nullptr), left_out_note(vocabulary),
@@ -350,6 +354,8 @@ HuggingFaceModel read_hugging_face(const Path& directory, const TokenizerChoice&
         require_tensors_for_layers(layers_of(c), files, directory);
         if constexpr (std::is_same_v<std::decay_t<decltype(c)>, EncoderDecoderConfig>) {
           tokenizer.check();
+          if (tokenizer.kind != TokenizerKind::by_content)
+            throw UsageError("--tokenizer would have no effect: a MarianMTModel has source.spm and target.spm");
           read_translation_model(directory, c, files, read);
         } else {
           auto model = make_model(c);
@@ -398,7 +404,6 @@ void copy_model_files(const Path& run, const Path& into) {
   for (const std::string& name : files_of_model(run, belongs_to_run))
     if (fs::is_regular_file(run / name) && name != "config.json" && name != lora_path(run).filename())
       write_file(into / name, read_file(run / name));
-  if (fs::exists(task_path(run))) write_file(task_path(into), read_file(task_path(run)));
 }
 
 std::string write_imported_run(const HuggingFaceModel& imported, const Path& from, const Path& path, bool overwrite) {
@@ -437,7 +442,7 @@ std::string write_hugging_face(const Path& directory, const EncoderDecoder& mode
   require(vocabulary != nullptr, "[hugging face] this model cannot be exported: it has no vocabulary");
   const MarianIds ids = marian_ids_of(*vocabulary);
   const Json json = marian_config(config, ids);
-  require_free_for_model(directory, options);
+  require_free_for_model(directory, options.overwrite, belongs_to_model);
   const std::vector<NamedTensor> tensors = marian_tensors(model.parameters(), config, ids);
   const bool has_tokenizer = can_write_marian(*vocabulary);
   const auto write = [&](const Path& into) {
@@ -446,7 +451,7 @@ std::string write_hugging_face(const Path& directory, const EncoderDecoder& mode
       write_marian_vocabulary(into, *vocabulary, ids.pad, config.position.get<PositionTableOptions>().max_positions);
     write_model_files(into, json, tensors, options);
   };
-  replace_files(directory, write, [&] { remove_model(directory); });
+  replace_files(directory, write, [&] { remove_model(directory, belongs_to_model); });
   return concat(directory.string(), ": ", kMarianArchitecture, " of ", model.parameters().elements(), " parameters in ",
                 tensors.size(), " tensors, ", describe_vocabulary(has_tokenizer ? vocabulary : nullptr),
                 has_tokenizer ? "" : concat(", because MarianTokenizer reads none of kind ", vocabulary->kind()));

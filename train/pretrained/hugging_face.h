@@ -53,7 +53,7 @@ struct RunOfWeights {
 // leaves the old run as it was.
 void write_run_of_weights(const Path& run, const RunOfWeights& content, bool overwrite);
 
-// Copies the vocabulary, the task, the chat template and generation_config.json of a run, those that it has.
+// Copies the vocabulary, the chat template and generation_config.json of a run, those that it has.
 void copy_model_files(const Path& run, const Path& into);
 
 // Writes a run directory with the model (write_run_of_weights()). state.json records the source `from`, whose
@@ -82,6 +82,11 @@ std::string write_hugging_face(const Path& directory, const SequenceClassifier& 
 // Also throws without a vocabulary, which has the ids that begin and end a translation.
 std::string write_hugging_face(const Path& directory, const EncoderDecoder& model, const Vocabulary* vocabulary,
                                const ExportOptions& options = {});
+
+// Throws an Error if the directory holds a run, or, unless `overwrite`, files whose names belong to a model.
+void require_free_for_model(const Path& directory, bool overwrite, bool (*belongs)(const std::string& name));
+// Removes the files in a directory whose names belong to a model.
+void remove_model(const Path& directory, bool (*belongs)(const std::string& name));
 
 // Replaces a group of files in a directory: calls fill(new) with a hidden directory inside `directory`, then
 // remove_old(), and moves what was filled in to its place. If `fill` throws, for example because the disk is full,

@@ -249,13 +249,16 @@ Json SentencePieceVocabulary::tokenizer_config() const {
   return config;
 }
 
-// ---- BPE dropout ---------------------------------------------------------------------------------------------------
-// BPE dropout for SentencePiece's BPE models. The library's own sampling draws from a generator with hidden state, and
+std::string with_spaces(std::string text) {
+  for (size_t at = 0; (at = text.find(kMarkedSpace, at)) != text.npos; ++at) text.replace(at, kMarkedSpace.size(), " ");
+  return text;
+}
+
+// ---- BPE dropout for SentencePiece's BPE models --------------------------------------------------------------------
+// The library's own sampling draws from a generator with hidden state, and
 // drops a merge for the rest of the text instead of for one step.
 
 namespace {
-
-constexpr std::string_view kSpace = "\xE2\x96\x81";  // U+2581, SentencePiece's space
 
 class SentencePieceDropout final : public BpeDropout {
  public:
@@ -272,7 +275,7 @@ class SentencePieceDropout final : public BpeDropout {
       const auto better = std::lower_bound(scores.begin(), scores.end(), vocabulary.score(id), std::greater<>());
       add_piece(piece, id, int32_t(better - scores.begin()), normal);
     }
-    const auto space = normal.find(std::string(kSpace));
+    const auto space = normal.find(std::string(kMarkedSpace));
     if (space != normal.end()) space_ = space->second;
   }
 
@@ -323,7 +326,7 @@ class SentencePieceDropout final : public BpeDropout {
       at += characters[i].size();
       const auto left = normal.find(piece.substr(0, at)), right = normal.find(piece.substr(at));
       if (left != normal.end() && right != normal.end()) merges_[key(left->second, right->second)] = {rank, id};
-      has_inner_space_ |= characters[i + 1] == kSpace;
+      has_inner_space_ |= characters[i + 1] == kMarkedSpace;
     }
   }
 

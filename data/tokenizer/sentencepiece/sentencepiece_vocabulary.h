@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gyre/core/io/file.h"
@@ -18,6 +19,9 @@ namespace sentencepiece {
 class SentencePieceProcessor;
 }
 namespace gyre {
+
+inline constexpr std::string_view kMarkedSpace = "\xE2\x96\x81";  // U+2581, which stands for a space in pieces
+std::string with_spaces(std::string text);                        // the text with a space for each U+2581
 
 // Types of pieces, with their numbers in sentencepiece_model.proto.
 enum class PieceType : uint8_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };

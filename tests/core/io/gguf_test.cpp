@@ -64,6 +64,11 @@ TEST_CASE("f16: every number survives, and others are rounded to the nearest, ti
   CHECK(float16(-1e30F).bits == 0xFC00);
 }
 
+TEST_CASE("GGUF: a block of q8_0 whose scale has no finite reciprocal becomes zeros") {
+  const Tensor tiny = Tensor::from({1, 32}, std::vector<float>(32, 1e-39F));
+  CHECK(gguf_data({"a", tiny, GgufType::q8_0}) == std::string(34, '\0'));
+}
+
 TEST_CASE_FIXTURE(InDirectory, "GGUF: numbers that a type cannot hold are errors, and leave no file") {
   const auto error = [&](std::vector<float> values, GgufType type) {
     const Tensor tensor = Tensor::from({1, int64_t(values.size())}, values);
@@ -74,6 +79,8 @@ TEST_CASE_FIXTURE(InDirectory, "GGUF: numbers that a type cannot hold are errors
   CHECK(error({1, std::numeric_limits<float>::infinity()}, GgufType::f32) ==
         "[gguf] blk.0.attn_q.weight: expected numbers that f32 can hold, got inf");
   CHECK(contains(error({NAN}, GgufType::bf16), "expected numbers that bf16 can hold, got "));
+  CHECK(
+      contains(error(std::vector<float>(32, 1e7F), GgufType::q8_0), "expected numbers that q8_0 can hold, got 1e+07"));
   CHECK(error({1, 2, 3}, GgufType::q8_0) ==
         "[gguf] blk.0.attn_q.weight: expected rows of blocks of 32 for q8_0, got 3 elements");
   CHECK(!std::filesystem::exists(directory / "a.gguf"));

@@ -59,7 +59,7 @@ has chosen '^8 updates on [0-9]+ samples '
 export_to --model classifier --output classes
 has classes '^pipeline_tag: text-classification$'
 has classes '^`RoFormerForSequenceClassification`, a classifier of texts, trained'
-has classes '^The training started from the encoder `little`\.$'
+has classes '^The training started from the model `little`\.$'
 has classes '^- training: `train\.tsv`$'
 has classes '^- class 1: `bad`$'
 for part in '"1": "bad"' '"bad": 1'; do contains "$part" < classes/config.json || fail "no $part in $(cat classes/config.json)"; done

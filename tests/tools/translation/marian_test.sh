@@ -65,6 +65,16 @@ two() { "$GYRE" train nmt --dim-emb 16 --transformer-dim-ffn 32 --transformer-he
   --mini-batch-words 400 --cpu-threads 1 --quiet --vocab en.model de.model "$@"; }
 two --train-sets train.en train.de --valid-sets val.en val.de --model two --after 30u --learn-rate 0.01 --lr-warmup 10
 contains '"target_vocab_size": 250' < two/config.json || fail "the size of the second vocabulary"
+pieces=$(ls two/vocab*)
+same "pieces of the sources" "$("$GYRE" encode --vocab "$pieces" < test.en)" "$("$GYRE" encode --vocab en.model < test.en)"
+same "pieces of the targets" "$("$GYRE" encode --targets --vocab "$pieces" < test.de)" "$("$GYRE" encode --vocab de.model < test.de)"
+rejects 1 'expected a pair of vocabularies, got bpe' "$GYRE" encode --targets --vocab en.model
+for plan in '--pretrained-model two' "--vocab $pieces --preset transformer-tiny --dim-emb 16 --transformer-dim-ffn 32 --transformer-heads 2 --enc-depth 1 --dec-depth 1" \
+  '--vocab en.model de.model --preset transformer-tiny --dim-emb 16 --transformer-dim-ffn 32 --transformer-heads 2 --enc-depth 1 --dec-depth 1'; do
+  # shellcheck disable=SC2086
+  "$GYRE" plan nmt $plan --gflops 100 --memory-gb 10 --sentence-length 20 --json | grep -oE '"parameters":[0-9]+' >> parameters
+done
+same "a plan has both sizes" "$(sort -u parameters | wc -l)" 1
 "$GYRE" data build --vocab en.model de.model --source train.en --target train.de --output two.tok 2> build.log
 two --train-sets two.tok --model store --after 30u --learn-rate 0.01 --lr-warmup 10
 check "text and its token store" cmp <(translate --model two --checkpoint last) <(translate --model store)
@@ -88,6 +98,8 @@ rejects 1 'holds a model already' "$GYRE" export --to ctranslate2 --model transf
 # Prefixes and alignments.
 translate --model transformers --prefix 'Der alte Mann' > prefixed.de
 same "every line begins with it" "$(grep -c '^Der alte Mann' prefixed.de)" 20
+rejects 1 '^gyre: --prefix: expected a prefix of pieces that a translation may have, got .*unk' \
+  "$GYRE" translate --quiet --model transformers --prefix 'Ŧ Der' --input test.en
 translate --model transformers > free.de
 printf '%.0s\n' $(seq 20) > prefixes
 check "empty prefixes change nothing" cmp free.de <(translate --model transformers --prefix-file prefixes)

@@ -170,6 +170,23 @@ TEST_CASE("marian: an exported model of Gyre computes the same, and its vocabula
   }
 }
 
+// transformers does not save tables of positions, in which an export keeps the embedding of <s>.
+TEST_CASE("marian: an exported model that transformers saved again is refused") {
+  const auto vocabulary = load_vocabulary(marian_golden("swish") / "source.spm");
+  const TemporaryDirectory directory;
+  write_hugging_face(directory / "out", *own_translation_model(*vocabulary, SinusoidLayout::transformers),
+                     vocabulary.get());
+  std::vector<NamedTensor> tensors;
+  {
+    const SafetensorsFile file(directory / "out/model.safetensors");
+    for (const SafetensorsEntry& entry : file.entries())
+      if (!contains(entry.name, "embed_positions")) tensors.push_back({entry.name, file.read(entry)});
+  }
+  write_safetensors(directory / "out/model.safetensors", tensors);
+  CHECK(contains(error_of([&] { read_hugging_face(directory / "out"); }),
+                 "save_pretrained of transformers leaves it out"));
+}
+
 TEST_CASE("marian: a model that MarianMTModel cannot represent is refused before anything is written") {
   const auto vocabulary = load_vocabulary(marian_golden("swish") / "source.spm");
   const TemporaryDirectory directory;

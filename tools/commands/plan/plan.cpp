@@ -31,6 +31,7 @@
 #include "gyre/train/tasks/fine_tuning.h"
 #include "gyre/train/tasks/inputs.h"
 #include "gyre/train/tasks/language/language_stages.h"
+#include "gyre/train/tasks/translation/nmt.h"
 #include "tools/command_line/messages.h"
 #include "tools/command_line/option_table.h"
 #include "tools/options/model_options.h"
@@ -513,11 +514,10 @@ void add_nmt(Program& program) {
   OptionTable& table = program.command("plan nmt", "plan the training of a translation model", [args] {
     reject_adapters(args->train.lora);
     check_pretrained_model(args->train, args->model.config);
-    args->model.config.vocab_size = args->pieces(args->train.data.vocabulary);
-    if (const Path& target = args->train.data.target_vocabulary; !target.empty() && !args->table->given("vocab-size")) {
-      args->model.config.target_vocab_size = args->pieces(target);
-      args->model.config.tied_embeddings = false;
-    }
+    const DataOptions& data = args->train.data;
+    args->model.config.vocab_size = args->pieces(data.vocabulary);
+    if (!data.vocabulary.empty() && !args->table->given("vocab-size"))
+      set_vocabulary_sizes(args->model.config, *load_vocabulary(data.vocabulary, data.target_vocabulary));
     validate_model(*args->table, [&] { args->model.config.validate(); });
     expect_finite_at_least(0, "--r-drop", args->train.r_drop);
     const double pair = 2.0 * args->sentence_length;

@@ -19,6 +19,7 @@ inline void set_vocabulary(DecodeOptions& options, const Vocabulary& vocabulary,
   options.suppressed.clear();
   if (!allow_unknown && vocabulary.unk() >= 0) options.suppressed.push_back(vocabulary.unk());
   if (vocabulary.pad() >= 0) options.suppressed.push_back(vocabulary.pad());
+  std::erase(options.suppressed, options.eos);  // a vocabulary from elsewhere may pad with its </s>
 }
 
 // Scores given translations, for reranking among others (forced decoding). Returns a hypothesis for each target as a

@@ -304,8 +304,6 @@ std::string NmtValidation::translate_some(size_t chunk) const {
   return lines;
 }
 
-namespace {}  // namespace
-
 void set_vocabulary_sizes(EncoderDecoderConfig& config, const Vocabulary& vocabulary) {
   config.vocab_size = vocabulary.side(0).size();
   config.target_vocab_size = vocabulary.shares_ids() ? 0 : vocabulary.side(1).size();
