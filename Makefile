@@ -101,7 +101,7 @@ docs: ## the documentation as HTML, in build/docs, with lessons to walk through,
 # The packages of the loop are optional: without them the tests of pages are skipped.
 test: ## build and run all tests; list skipped parts with reasons; installs browsers where it can
 	@tools/scripts/setup.sh
-	@for package in cmark-gfm python3 chromium firefox-esr; do tools/scripts/setup.sh $$package || true; done
+	@for package in cmark-gfm python3 chromium-headless-shell firefox-esr; do tools/scripts/setup.sh $$package || true; done
 	@$(MAKE) --no-print-directory cuda-emulation
 	@$(MAKE) --no-print-directory build-all
 	@tools/scripts/run_tests.sh $(BUILD)
@@ -180,7 +180,7 @@ SANITIZER_ENV = UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 define sanitize
 	@$(call CONFIGURE,build-$(1),RelWithDebInfo,-DGYRE_SANITIZE=$(2))
 	@$(call BUILD_QUIETLY,build-$(1))
-	@$(call SANITIZER_ENV,$(2)) tools/scripts/run_tests.sh build-$(1)
+	@TEST_TIMEOUT=7200 $(call SANITIZER_ENV,$(2)) tools/scripts/run_tests.sh build-$(1)
 endef
 asan: ## run the tests under AddressSanitizer
 	$(call sanitize,asan,address)

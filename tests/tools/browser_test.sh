@@ -13,8 +13,8 @@ mkdir pages
 "$GYRE" report --model run --output pages/run.html
 "$GYRE" report --model run other --output pages/runs.html
 "$GYRE" inspect page --model run --length 6 --output pages/step.html 2> step.log
-"$GYRE" inspect page --preset transformer-tiny --output pages/tiny.html
-"$GYRE" inspect page --preset transformer-base --output pages/base.html
+"$GYRE" inspect page --preset transformer-tiny --differences 20 --output pages/tiny.html
+"$GYRE" inspect page --preset transformer-base --differences 20 --output pages/base.html
 "$ROOT/tools/scripts/docs.sh" "$(dirname "$GYRE")/doc_page" docs
 cp docs/autodiff.html pages/lessons.html
 with_scripts pages/lessons.html page_checks.js lessons_states.js > lessons.html
@@ -38,7 +38,7 @@ well() { # well NAME FILE: the page in the file has no problems
 }
 
 if ! has_chromium; then
-  skipped "pages in Chromium" "chromium is not installed or does not start"
+  skipped "pages in Chromium" "chromium-headless-shell is not installed or does not start"
 else
   for scheme in 0:dark 1:light; do
     for frame in "${frames[@]}"; do
@@ -51,7 +51,7 @@ fi
 if ! has_firefox; then
   skipped "pages in Firefox" "firefox-esr or python3 is not installed, or Firefox does not start"
 else
-  firefox() { HOME=$work python3 "$browser_files/firefox.py" "$@"; }
+  firefox() { HOME=$work timeout 600 python3 "$browser_files/firefox.py" "$@"; }
   for scheme in dark light; do
     firefox $scheme "${frames[@]}" > drawn_pages.txt
     for frame in "${frames[@]}"; do

@@ -43,7 +43,7 @@ rejects 2 '--text: expected one rank, got 2: each needs a batch of its own$' \
 check "no page after an error" test ! -e x.html
 
 if ! has_chromium; then
-  skipped "walking through the page" "chromium is not installed or does not start"
+  skipped "walking through the page" "chromium-headless-shell is not installed or does not start"
   exit 0
 fi
 for page in $pages; do

@@ -70,7 +70,7 @@ check "a decoder" grep -qF '"parameter":"decoder.layers.0.self_attn.qkv_proj.wei
 same "encoders on the page" "$(grep -oE '"(module|parameter)":"encoder[^"]*' lm-nano.html | head -n 1)" ""
 
 if ! has_chromium; then
-  skipped "walking through the page" "chromium is not installed or does not start"
+  skipped "walking through the page" "chromium-headless-shell is not installed or does not start"
   exit 0
 fi
 # The page visits all its steps and, where it knows how an element was computed, computes it again.

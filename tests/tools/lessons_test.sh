@@ -45,7 +45,7 @@ rejects 1 'there is no lesson none' "$doc_page" unknown.html x.html
 rejects 2 '^usage: ' "$doc_page" x.html
 
 if ! has_chromium; then
-  skipped "walking through the lessons" "chromium is not installed or does not start"
+  skipped "walking through the lessons" "chromium-headless-shell is not installed or does not start"
   exit 0
 fi
 with_scripts docs/autodiff.html walk.js lessons_walk.js > walked.html

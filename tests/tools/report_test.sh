@@ -184,7 +184,7 @@ done
 rejects 1 '^gyre: odd/config.json: ' "$GYRE" report --model odd
 
 if ! has_chromium; then
-  skipped "gyre report in a browser" "chromium is not installed or does not start"
+  skipped "gyre report in a browser" "chromium-headless-shell is not installed or does not start"
   exit
 fi
 for page in page.html both.html cut.html gap.html empty.html following.html; do

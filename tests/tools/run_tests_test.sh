@@ -30,3 +30,8 @@ check "skipped parts of a failing test are listed" grep -qx 'skipped: fails: a p
 status=0
 "$ROOT/tools/scripts/run_tests.sh" . -R passes > out.txt || status=$?
 same "options are passed to ctest" "$status $(grep -c '^skipped' out.txt || true)" "0 0"
+
+echo 'add_test(hangs bash -c "echo before; sleep 1000")' > CTestTestfile.cmake
+status=0
+TEST_TIMEOUT=1 "$ROOT/tools/scripts/run_tests.sh" . > out.txt || status=$?
+same "a test that hangs fails" "$status $(grep -c '\*\*\*Timeout' out.txt) $(grep -cx before out.txt)" "8 1 1"

@@ -21,8 +21,11 @@ std::string fill_template(std::string_view text, const Json& fields);
 std::string make_page(std::string_view page_template, std::string_view title, const Json& data,
                       std::string_view content = {});
 
-// Writes a page to a file. Throws UsageError instead of overwriting a file whose name does not end in .html, such as
-// the metrics or the weights of a run.
+// Throws UsageError instead of overwriting a file whose name does not end in .html, such as the metrics or the weights
+// of a run, and Error if the file cannot be written. A command that computes for long calls it first.
+void require_page_output(const Path& output);
+
+// Writes a page to a file, with the errors of require_page_output().
 void write_page(const Path& output, std::string_view page);
 
 // The text with the characters escaped that have a meaning in HTML, made printable (data/text/utf8.h).

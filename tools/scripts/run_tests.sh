@@ -2,6 +2,7 @@
 # Runs the tests of a build folder. The last lines list the skipped parts with reasons, and what was covered; they are
 # also written to BUILD/test_summary.txt. The exit status is that of ctest.
 #   tools/scripts/run_tests.sh BUILD [CTEST_OPTION...]
+# A test that takes longer than 15 minutes, or than the seconds in TEST_TIMEOUT, is ended and fails, because it hangs.
 set -uo pipefail
 [ $# -ge 1 ] || { sed -n '4s/^# *//p' "$0" >&2; exit 2; }
 build=$1
@@ -11,7 +12,7 @@ rm -f "$log"
 status=0
 # Even on one core run two tests at a time, because the tests of faults and timeouts mostly wait.
 jobs=$(nproc)
-ctest -j $((jobs > 2 ? jobs : 2)) --output-on-failure --test-dir "$build" "$@" || status=$?
+ctest -j $((jobs > 2 ? jobs : 2)) --timeout "${TEST_TIMEOUT:-900}" --output-on-failure --test-dir "$build" "$@" || status=$?
 
 # Tests print "skipped: REASON" or "skipped: PART: REASON", and "covered: WHAT" (tests/report.h, tests/tools/lib.sh).
 {

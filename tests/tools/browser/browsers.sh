@@ -17,7 +17,7 @@ framed() { sed "s|PAGE\"|$1\"|; s/WIDTH/$2/; s/HEIGHT/$3/" "$browser_files/frame
 
 # A browser that is installed may still be unable to start, for example in a container.
 has_chromium() {
-  command -v chromium > /dev/null || return
+  command -v chromium-headless-shell > /dev/null || return
   printf '<!DOCTYPE html>\n<html data-state="shown"></html>\n' > probe.html
   [ "$(in_chromium probe.html | sed -n 's/.*data-state="\([a-z]*\)".*/\1/p')" = shown ]
 }
@@ -27,12 +27,18 @@ has_firefox() {
   HOME=$work timeout 120 python3 "$browser_files/firefox.py" light probe.html | grep -q 'data-state="shown"'
 }
 
-# in_chromium PAGE [OPTION...]: prints the document as Chromium has drawn it
+# in_chromium PAGE [OPTION...]: prints the document as Chromium has drawn it. A Chromium that hangs, and the processes that
+# it started, are ended after five minutes, and the page is opened once more.
 in_chromium() {
   local page=$1
   shift
-  chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --allow-file-access-from-files --user-data-dir="$work/browser" "$@" \
-    --dump-dom "file://$work/$page" 2> browser.log
+  for profile in browser another_browser; do
+    timeout --kill-after=10 300 chromium-headless-shell --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
+      --allow-file-access-from-files --user-data-dir="$work/$profile" "$@" --dump-dom "file://$work/$page" \
+      > document.txt 2> browser.log && break
+    rm -rf "${work:?}/$profile"
+  done
+  cat document.txt
 }
 
 # noted NAME FILE: the value that a script of the page has noted on the root element

@@ -325,6 +325,7 @@ void validate_for(const InspectPageArgs& args, const Communicator& ranks) {
 
 int page(InspectPageArgs& args, Communicator& ranks) {
   validate_for(args, ranks);
+  if (ranks.rank() == 0) require_page_output(args.output);
   if (ranks.size() > 1) {
     args.threads.use(ranks.cores());
   } else {

@@ -170,6 +170,10 @@ class HeatMap {
   mark() {
     this.marker.hidden = false;
     this.cover(this.marker, this.across, this.down);
+    requestAnimationFrame(() => this.scrollToMarker());  // at once it would make the browser lay out the page twice
+  }
+
+  scrollToMarker() {
     this.view.scrollLeft = Math.max(this.view.scrollLeft, (this.across + 2) * this.cell.width - this.view.clientWidth);
     this.view.scrollLeft = Math.min(this.view.scrollLeft, (this.across - 1) * this.cell.width);
   }
