@@ -10,9 +10,8 @@ shift
 log=$build/Testing/Temporary/LastTest.log # the output of every test, including those that passed
 rm -f "$log"
 status=0
-# Even on one core run two tests at a time, because the tests of faults and timeouts mostly wait.
-jobs=$(nproc)
-ctest -j $((jobs > 2 ? jobs : 2)) --timeout "${TEST_TIMEOUT:-900}" --output-on-failure --test-dir "$build" "$@" || status=$?
+# One more test than cores runs at a time, because the tests of faults and timeouts mostly wait.
+ctest -j $(($(nproc) + 1)) --timeout "${TEST_TIMEOUT:-900}" --output-on-failure --test-dir "$build" "$@" || status=$?
 
 # Tests print "skipped: REASON" or "skipped: PART: REASON", and "covered: WHAT" (tests/report.h, tests/tools/lib.sh).
 {
