@@ -126,6 +126,18 @@ same "merged adapters" "$(cat merged.txt)" "$(cat lora.txt)"
 
 # A run of adapters: what would be silent damage is an error.
 rejects 2 'another run than --output' build/gyre import --from peft lora-peft/ --base-model base/ --output base/ --overwrite
+for run in lora base; do
+  rejects 2 'another run than those of the adapters and of their base' \
+    build/gyre checkpoint merge --model lora/ --output $run/ --overwrite
+done
+rejects 1 'holds a run of Gyre' build/gyre export --to peft --model lora/ --output base/
+# transformers would add adapters to a whole model beside them, and look for adapters that are gone.
+build/gyre export --to hf --model lora/ --output exported/
+rejects 1 'holds a model already' build/gyre export --to peft --model lora/ --output exported/
+build/gyre export --to peft --model lora/ --output exported/ --overwrite
+same "adapters in place of a model" "$(cd exported && echo *)" "adapter_config.json adapter_model.safetensors chat_template.jinja"
+build/gyre export --to hf --model lora/ --output exported/ --overwrite
+same "a model in place of adapters" "$(cd exported && ls | grep -c adapter || true)" 0
 rejects 2 '^gyre: .--lora-targets. expected out_proj, fc1, fc2 or lm_head.dense instead of an ambiguous name, got dense' \
   build/gyre train lm --pretrained-model base/ --train-sets both.txt --documents line --lora-rank 2 --lora-targets dense --after 1u --model dense/
 build/gyre train lm --pretrained-model lora/ --format chat --train-sets train.jsonl --max-length 200 --mini-batch 8 \

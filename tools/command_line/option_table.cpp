@@ -3,7 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "gyre/core/error.h"
 #include "gyre/core/suggestions.h"
+#include "gyre/data/text/utf8.h"
 #include "tools/command_line/equivalents.h"
 #include "tools/plots/gnuplot.h"
 
@@ -84,7 +86,14 @@ void OptionTable::add_picture(const std::string& names, Path& field, const std::
 void OptionTable::add_value(const std::string& names, const OptionValue& value, const std::string& unit,
                             const std::string& help) {
   const std::string choices = value.choices.empty() ? "" : " (" + joined(value.choices) + ")";
-  add_custom(names, value.min_words, value.max_words, unit, help + choices, value.read, value.toml);
+  Assign read = value.read;
+  if (unit.starts_with("TEXT")) {
+    read = [read = value.read](const std::vector<std::string>& values) {
+      for (const std::string& text : values) require(!first_invalid_utf8(text), "expected UTF-8, got other bytes");
+      read(values);
+    };
+  }
+  add_custom(names, value.min_words, value.max_words, unit, help + choices, std::move(read), value.toml);
   set_completions(value.choices);
 }
 

@@ -48,8 +48,8 @@ class OptionTable {
   }
 
   // Adds a row for an option that no struct declares, because it belongs to one command. names: "--learn-rate,--lr,-l";
-  // the first is the name in configuration files. unit: "UPDATES", "FILE", ... for the help. The current value of the
-  // field is the default.
+  // the first is the name in configuration files. unit: "UPDATES", "FILE", ... for the help; the values of a "TEXT"
+  // must be UTF-8. The current value of the field is the default.
   template <class T>
   void add(const std::string& names, T& field, const std::string& unit, const std::string& help) {
     add_value(names, OptionValue(&field), unit, help);

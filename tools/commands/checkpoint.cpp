@@ -197,8 +197,15 @@ void write_merged(const MergeArgs& args, const Path& run) {
 
 int merge(const MergeArgs& args) {
   const Path run = find_run(args.model);
-  require(find_lora_record(run).has_value(), "[--model] ", run.string(),
+  const std::optional<LoraRecord> record = find_lora_record(run);
+  require(record.has_value(), "[--model] ", run.string(),
           ": expected a run with adapters (train --lora-rank), found a whole model");
+  std::error_code ignored;  // a new run does not exist yet
+  const bool is_run = std::filesystem::equivalent(run, args.output, ignored);
+  const bool is_base = std::filesystem::exists(record->base) &&
+                       std::filesystem::equivalent(find_run(record->base), args.output, ignored);
+  expect(!is_run && !is_base, "--output", "another run than those of the adapters and of their base",
+         args.output.string());
   print_model_choice(args.model, args.which);
   if (model_kind(run) == EncoderDecoderConfig::kModel) {
     write_merged<EncoderDecoder>(args, run);

@@ -53,7 +53,7 @@ struct CardOptions {
   std::string title;              // default: the name of the run's directory
   std::string language, license;  // identifiers of the hub: "en", "mit"
 
-  void validate() const;  // throws a UsageError for text that is not one line
+  void validate() const;  // throws a UsageError for text that is not one line of UTF-8
 };
 
 // The model as it was exported.
@@ -271,8 +271,10 @@ std::string loader(const Records& records, const CardModel& model) {
 }
 
 void CardOptions::validate() const {
-  for (const auto& [flag, text] : {std::pair("--title", title), {"--language", language}, {"--license", license}})
+  for (const auto& [flag, text] : {std::pair("--title", title), {"--language", language}, {"--license", license}}) {
     expect(text.find_first_of("\n\r") == std::string::npos, flag, "one line", "several");
+    expect(!first_invalid_utf8(text), flag, "UTF-8", "other bytes");
+  }
 }
 
 // Returns the text of the card.

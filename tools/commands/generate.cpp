@@ -23,7 +23,6 @@
 #include "gyre/data/text/line_report.h"
 #include "gyre/data/text/line_stream.h"
 #include "gyre/data/text/strip.h"
-#include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/continuation.h"
 #include "gyre/data/tokenizer/hugging_face_vocabulary.h"
 #include "gyre/data/tokenizer/tokenizer_config.h"
@@ -423,11 +422,7 @@ void check(const GenerateArgs& args) {
   expect_between(1, 1 << 30, "--max-tokens", args.max_tokens);
   expect_between(1, 1000, "--samples", args.samples);
   expect_between<uint64_t>(1, 1 << 20, "--mini-batch", args.mini_batch);
-  for (const std::string& stop : args.stops) {
-    expect(!stop.empty(), "--stop", "text", "an empty text");
-    expect(!first_invalid_utf8(stop), "--stop", "UTF-8", "other bytes");
-  }
-  expect(!first_invalid_utf8(args.prompt), "--prompt", "UTF-8", "other bytes");
+  for (const std::string& stop : args.stops) expect(!stop.empty(), "--stop", "text", "an empty text");
   args.generation.validate();
   args.beams.validate_search();
   reject_unused_choices(args);
@@ -437,7 +432,6 @@ void check(const GenerateArgs& args) {
   for (const char* name : {"echo", "bos"})
     args.table->reject_unused(name, !args.chat, "--chat writes answers, and the chat template what is before them");
   args.table->reject_unused("system", args.chat, "there is no --chat");
-  expect(!first_invalid_utf8(args.system), "--system", "UTF-8", "other bytes");
   args.table->reject_unused("line-breaks", !args.json, "--json has the line breaks");
   require_no_input(args.output, {args.input});
 }

@@ -153,32 +153,6 @@ void require_free(const Path& directory, bool overwrite, bool (*belongs)(const s
           names.empty() ? "" : names.front(), "): use --overwrite or another --output");
 }
 
-// Whether transformers reads a file of this name as a part of a model, or shows it as its card.
-bool belongs_to_model(const std::string& name) {
-  constexpr std::string_view kNames[] = {"config.json",
-                                         kGenerationConfigFile,
-                                         "README.md",
-                                         "vocab.txt",
-                                         "vocab.json",
-                                         "merges.txt",
-                                         "tokenizer.json",
-                                         "tokenizer.model",
-                                         "tokenizer_config.json",
-                                         "special_tokens_map.json",
-                                         "added_tokens.json",
-                                         "spiece.model",
-                                         "source.spm",
-                                         "target.spm",
-                                         "target_vocab.json",
-                                         "sentencepiece.bpe.model",
-                                         "chat_template.jinja",
-                                         "chat_template.json",
-                                         "tf_model.h5",
-                                         "flax_model.msgpack"};
-  return std::ranges::find(kNames, name) != std::end(kNames) || name.ends_with(".safetensors") ||
-         name.ends_with(".safetensors.index.json") || name.starts_with("pytorch_model");
-}
-
 // Whether a run of an imported model has an entry of this name.
 bool belongs_to_run(const std::string& name) {
   return name == "config.json" || name == "checkpoints" || name == kGenerationConfigFile || name == kChatTemplateFile ||
@@ -233,6 +207,33 @@ std::string dictionary_note(const Vocabulary* vocabulary) {
 }
 
 }  // namespace
+
+bool belongs_to_model(const std::string& name) {
+  constexpr std::string_view kNames[] = {"config.json",
+                                         "adapter_config.json",
+                                         "adapter_model.bin",
+                                         kGenerationConfigFile,
+                                         "README.md",
+                                         "vocab.txt",
+                                         "vocab.json",
+                                         "merges.txt",
+                                         "tokenizer.json",
+                                         "tokenizer.model",
+                                         "tokenizer_config.json",
+                                         "special_tokens_map.json",
+                                         "added_tokens.json",
+                                         "spiece.model",
+                                         "source.spm",
+                                         "target.spm",
+                                         "target_vocab.json",
+                                         "sentencepiece.bpe.model",
+                                         "chat_template.jinja",
+                                         "chat_template.json",
+                                         "tf_model.h5",
+                                         "flax_model.msgpack"};
+  return std::ranges::find(kNames, name) != std::end(kNames) || name.ends_with(".safetensors") ||
+         name.ends_with(".safetensors.index.json") || name.starts_with("pytorch_model");
+}
 
 void require_free_for_model(const Path& directory, bool overwrite, bool (*belongs)(const std::string& name)) {
   const bool is_run = fs::exists(directory / "config.json") && fs::exists(checkpoints_path(directory));

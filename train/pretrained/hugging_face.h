@@ -83,6 +83,9 @@ std::string write_hugging_face(const Path& directory, const SequenceClassifier& 
 std::string write_hugging_face(const Path& directory, const EncoderDecoder& model, const Vocabulary* vocabulary,
                                const ExportOptions& options = {});
 
+// Whether transformers or PEFT reads a file of this name as a part of a model, or shows it as its card.
+bool belongs_to_model(const std::string& name);
+
 // Throws an Error if the directory holds a run, or, unless `overwrite`, files whose names belong to a model.
 void require_free_for_model(const Path& directory, bool overwrite, bool (*belongs)(const std::string& name));
 // Removes the files in a directory whose names belong to a model.

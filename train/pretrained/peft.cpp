@@ -88,15 +88,13 @@ std::string write_peft(const Path& directory, const Path& model, const std::stri
   read_adapters(file, network.parameters(), adapters);
   PeftAdapter peft = peft_adapter(network.parameters(), record->options, config);
   peft.config["base_model_name_or_path"] = origin_of(record->base);
-  for (const char* name : {kPeftConfigFile, kPeftWeightsFile})
-    require(overwrite || !fs::exists(directory / name), "[", directory.string(), "] holds adapters already (", name,
-            "): use --overwrite or another --output");
+  require_free_for_model(directory, overwrite, belongs_to_model);  // transformers would add the adapters to its model
   const auto write = [&](const Path& into) {
     write_file(into / kPeftConfigFile, json_text(peft.config, 2) + "\n");
     write_safetensors(into / kPeftWeightsFile, peft.tensors);
     copy_chat_template(run, into);
   };
-  replace_files(directory, write, [] {});
+  replace_files(directory, write, [&] { remove_model(directory, belongs_to_model); });
   return describe(adapters, directory);
 }
 

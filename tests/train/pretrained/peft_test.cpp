@@ -77,7 +77,7 @@ TEST_CASE("peft: exported adapters are the imported ones") {
     if (targets.is_array() && !contains(targets.at(0).get<std::string>(), "."))
       CHECK(strings_of(written.at("target_modules")) == strings_of(targets));
     CHECK(contains(error_of([&] { write_peft(imported / "out", imported / "run", "", false); }),
-                   "holds adapters already (adapter_config.json): use --overwrite"));
+                   "holds a model already (adapter_config.json): use --overwrite"));
     write_peft(imported / "out", imported / "run", "", true);
   }
 }

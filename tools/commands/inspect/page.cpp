@@ -20,7 +20,6 @@
 #include "gyre/core/tensor.h"
 #include "gyre/data/batch/masking.h"
 #include "gyre/data/batch/pair_batch.h"
-#include "gyre/data/text/utf8.h"
 #include "gyre/models/encoder_decoder.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/train/options.h"
@@ -216,7 +215,6 @@ class TextWorkload final : public Workload {
 };
 
 Ids encode_text(const std::string& text, const char* option, const Vocabulary& vocabulary) {
-  if (first_invalid_utf8(text)) throw UsageError(option, " is not valid UTF-8");
   Ids ids = vocabulary.encode(text);
   if (ids.empty()) throw UsageError(option, ": expected at least one token, got none");
   return ids;

@@ -13,7 +13,6 @@
 #include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/tensor.h"
-#include "gyre/data/text/utf8.h"
 #include "gyre/models/decode/translate.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/train/pretrained/trained_model.h"
@@ -55,7 +54,6 @@ namespace {
 using Ids = std::vector<int32_t>;
 
 Ids encode(const std::string& text, const char* option, const Vocabulary& vocabulary) {
-  require(!first_invalid_utf8(text), "[plot] ", option, " is not valid UTF-8");
   Ids ids;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
