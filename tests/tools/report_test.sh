@@ -111,7 +111,8 @@ eventually() { # eventually NAME COMMAND...
 says() { grep -qE -- "$1" follow.log; }
 has_updates() { [ -e followed.html ] && [ "$(drawn followed.html train updates)" = "$1" ]; }
 eventually "a run without metrics is waited for" says '^waiting for the first entries of metrics.jsonl'
-grep -v '"event":"end"' run/metrics.jsonl | head -n 5 > part && mv part followed/metrics.jsonl
+grep -v '"event":"end"' run/metrics.jsonl | sed -n 1,5p > part # head would cut grep off, which then fails
+mv part followed/metrics.jsonl
 eventually "the first entries are drawn" has_updates "$(grep '"event":"train"' followed/metrics.jsonl | grep -oE '"updates":[0-9]+' | cut -d : -f 2 | paste -sd ,)"
 check "the page loads itself again" contains '"followed":true' < followed.html
 tail -n +6 run/metrics.jsonl >> followed/metrics.jsonl

@@ -30,7 +30,7 @@ has_firefox() {
 # in_chromium PAGE [OPTION...]: prints the document as Chromium has drawn it. A Chromium that hangs, and the processes that
 # it started, are ended after five minutes, and the page is opened once more.
 in_chromium() {
-  local page=$1
+  local page=$1 profile
   shift
   for profile in browser another_browser; do
     timeout --kill-after=10 300 chromium-headless-shell --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
