@@ -88,9 +88,9 @@ void OptionTable::add_value(const std::string& names, const OptionValue& value, 
   const std::string choices = value.choices.empty() ? "" : " (" + joined(value.choices) + ")";
   Assign read = value.read;
   if (unit.starts_with("TEXT")) {
-    read = [read = value.read](const std::vector<std::string>& values) {
+    read = [assign = value.read](const std::vector<std::string>& values) {
       for (const std::string& text : values) require(!first_invalid_utf8(text), "expected UTF-8, got other bytes");
-      read(values);
+      assign(values);
     };
   }
   add_custom(names, value.min_words, value.max_words, unit, help + choices, std::move(read), value.toml);

@@ -9,17 +9,24 @@
 
 namespace gyre {
 
-void require_page_output(const Path& output) {
+namespace {
+
+void reject_other_file(const Path& output) {
   const Path file = std::filesystem::weakly_canonical(output);
-  const bool is_file = std::filesystem::is_regular_file(file);
-  if (is_file && file.extension() != ".html")
+  if (std::filesystem::is_regular_file(file) && file.extension() != ".html")
     throw UsageError("--output: expected a new file or one that ends in .html, ", output.string(), " exists");
+}
+
+}  // namespace
+
+void require_page_output(const Path& output) {
+  reject_other_file(output);
   // The reader of a pipe would take the end of an attempt for the end of the page.
-  if (is_file || !std::filesystem::exists(file)) const AtomicFile attempt(output);
+  if (std::filesystem::is_regular_file(output) || !std::filesystem::exists(output)) const AtomicFile attempt(output);
 }
 
 void write_page(const Path& output, std::string_view page) {
-  require_page_output(output);
+  reject_other_file(output);
   write_file(output, page);
 }
 
