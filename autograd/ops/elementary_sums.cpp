@@ -50,7 +50,7 @@ struct Softmax final : Op {
     )"_formula;
   }
   std::string_view name() const override { return "softmax"; }
-  void backward(Backward& b) override { b.kernels().head_softmax_backward(b.dinput(0), b.doutput(), b.output(), 1); }
+  void backward(Backward& b) override { b.kernels().softmax_backward(b.dinput(0), b.doutput(), b.output()); }
 };
 
 struct LogSoftmax final : Op {
@@ -129,7 +129,7 @@ Var max(const Var& x, int axis) {
 Var softmax(const Var& x) {
   require_operands("softmax", {x});
   const Tensor y = x.value().like();
-  if (y.size() > 0) x.kernels().head_softmax(y, x.value(), 1);
+  if (y.size() > 0) x.kernels().softmax(y, x.value());
   return x.tape().record(std::make_unique<Softmax>(), y, {x});
 }
 

@@ -214,14 +214,6 @@ void VirtualKernels::linear_attention_scan(const Tensor& out, const Tensor& q, c
           .flops = 4 * double(segments.tokens()) * double(heads) * double(features) * double(width)});
 }
 
-void VirtualKernels::head_softmax(const Tensor& y, const Tensor& x, int /*heads*/) {
-  report_pass("softmax of heads", {y, x});
-}
-
-void VirtualKernels::head_softmax_backward(const Tensor& dx, const Tensor& dy, const Tensor& y, int /*heads*/) {
-  report_pass("softmax gradient of heads", {dx, dy, y});
-}
-
 void VirtualKernels::favor_features(const Tensor& y, const Tensor& p, const Tensor& x, int /*heads*/,
                                     double /*factor*/) {
   report_pass("random features", {y, p, x});

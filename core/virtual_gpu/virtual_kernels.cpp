@@ -240,6 +240,12 @@ void VirtualKernels::copy_columns(const Tensor& y, int64_t /*y_first*/, const Te
   report({.name = "copy of columns", .bytes = double(y.rows()) * double(count) * double(accesses)});
 }
 
+void VirtualKernels::softmax(const Tensor& y, const Tensor& x) { report_pass("softmax", {y, x}); }
+
+void VirtualKernels::softmax_backward(const Tensor& dx, const Tensor& dy, const Tensor& y) {
+  report_pass("softmax gradient", {dx, dy, y});
+}
+
 void VirtualKernels::log_softmax_backward(const Tensor& dx, const Tensor& dy, const Tensor& y) {
   report_pass("log-softmax gradient", {dx, dy, dy, y});
 }

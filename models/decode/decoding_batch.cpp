@@ -64,7 +64,7 @@ Tensor DecodingBatch::mean() {
   Tensor sum = sum_.slice(0, rows());
   for (size_t i = 0; i < members_.size(); ++i) {
     members_[i].model.log_probabilities(log_probs, members_[i].states);
-    if (averages_probabilities()) kernels.head_softmax(term, log_probs, 1);
+    if (averages_probabilities()) kernels.softmax(term, log_probs);
     kernels.scale(i == 0 ? sum : term, averages_probabilities() ? term : log_probs, ensemble_.weight(i));
     if (i > 0) kernels.add(sum, sum, term);
   }

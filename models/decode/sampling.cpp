@@ -181,7 +181,7 @@ Tensor BatchSampling::tempered(const Tensor& log_probs) const {
   for (int64_t row = 0; row < scaled.rows(); ++row)
     for (const int32_t id : never_)
       scaled.data<float>()[row * scaled.cols() + id] = -std::numeric_limits<float>::infinity();
-  cpu_kernels().head_softmax(probabilities, scaled, 1);
+  cpu_kernels().softmax(probabilities, scaled);
   return probabilities;
 }
 

@@ -115,6 +115,11 @@ std::vector<std::string> recorded_ops(const OpCase& row) {
 
 }  // namespace
 
+TEST_CASE("every row has a name of its own") {
+  std::set<std::string> names;
+  for (const OpCase& row : op_cases()) CHECK_MESSAGE(names.insert(row.name).second, row.name);
+}
+
 TEST_CASE("every op agrees with its composed definition") {
   const std::vector<OpCase> rows = chosen_rows();
   for (Kernels* kernels : available_cpu_kernels()) {

@@ -66,7 +66,7 @@ Var causal_attention(const Vars& in, const Rope& rotation = {}) {
 // The features are softmaxes (Shen et al. 2021). Only those of the numerator are rotated.
 Var rotated_linear_attention(Tape&, const Vars& in) {
   const Rope rotation = rotation_by(in[3]);
-  const Var q = head_softmax(in[0], 1), k = head_softmax(in[1], 1);
+  const Var q = softmax(in[0]), k = softmax(in[1]);
   const Var numerator = linear_attention_scan(rope(q, rotation, positions()), rope(k, rotation, positions()), in[2],
                                               one_segment(), 1, ScanDirection::before);
   return head_divide(numerator, linear_attention_scan(q, k, {}, one_segment(), 1, ScanDirection::before), 1e-6);

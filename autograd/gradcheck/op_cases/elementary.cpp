@@ -56,7 +56,7 @@ void add_functions(std::vector<OpCase>& rows) {
   function("sin", {"x", {35, 67}, 3}, &sin);
   function("cos", {"x", {35, 67}, 3}, &cos);
   function("erf", {"x", {35, 67}}, &erf);
-  function("relu", {"x", {35, 67}}, &relu);
+  function("relu/elementary", {"x", {35, 67}}, &relu);
   function("sigmoid", {"x", {35, 67}, 3}, &sigmoid);
   for (const double exponent : {-2.0, -1.0, -0.5, 0.0, 1.0, 2.0, 3.0, 1.5}) {
     add_case(rows, concat("pow/", exponent), {{"x", {9, 131}, 0.5, 3}},

@@ -129,7 +129,6 @@ const OPERANDS = {
   gated_activation: ['y', 'x'],
   head_dot: ['y', 'x', 'w'],
   head_divide: ['y', 'a', 'b'],
-  head_softmax: ['y', 'x'],
   linear_attention_scan: ['out', 'q', 'k', 'v'],
   rope: ['y', 'x', 'frequencies'],
   segment_mean: ['y', 'x'],

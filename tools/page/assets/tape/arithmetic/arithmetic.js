@@ -8,7 +8,7 @@ const ARITHMETIC = {
   embedding: EMBEDDING, head_dot: HEAD_DOT, head_divide: HEAD_DIVIDE, segment_mean: SEGMENT_MEAN,
   dropout: DROPOUT, residual_dropout: RESIDUAL_DROPOUT, gated_activation: GATED_ACTIVATION, rope: ROPE,
   attention: ATTENTION, linear_cross_entropy: LINEAR_CROSS_ENTROPY, cross_entropy: CROSS_ENTROPY,
-  head_softmax: HEAD_SOFTMAX, linear_attention_scan: LINEAR_ATTENTION_SCAN,
+  linear_attention_scan: LINEAR_ATTENTION_SCAN,
   squared_error: SQUARED_ERROR, margin_loss: MARGIN_LOSS, ...ELEMENTARY,
 };
 

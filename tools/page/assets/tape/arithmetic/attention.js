@@ -259,23 +259,6 @@ function dot(a, i, b, j, columns) {
   return columns.reduce((sum, k) => sum + (a?.at(i, k) ?? NaN) * (b?.at(j, k) ?? NaN), 0);
 }
 
-const HEAD_SOFTMAX = {
-  output(node, t, i, j) {
-    const columns = columnsOfHead(node, t.x, headOf(node, t.x, j));
-    const largest = Math.max(...columns.map((k) => t.x.at(i, k)));
-    const terms = columns.map((k) => product([`exp(x[${i}, ${k}] − max)`, Math.exp(t.x.at(i, k) - largest)]));
-    return explanation(`y[${i}, ${j}] = exp(x[${i}, ${j}] − max) / Σ exp(x[${i}, k] − max), over the head's columns k`,
-                       terms, {value: Math.exp(t.x.at(i, j) - largest) / sumOf(terms)});
-  },
-  x(node, t, i, j) {
-    const own = product([`y[${i}, ${j}]`, t.y.at(i, j)], [`dy[${i}, ${j}]`, t.dy?.at(i, j)]);
-    return explanation(`dx[${i}, ${j}] = y[${i}, ${j}] (dy[${i}, ${j}] − Σ y[${i}, k] dy[${i}, k])`, [
-      own, ...columnsOfHead(node, t.x, headOf(node, t.x, j)).map((k) => product(
-          [`−y[${i}, ${j}]`, -t.y.at(i, j)], [`y[${i}, ${k}]`, t.y.at(i, k)], [`dy[${i}, ${k}]`, t.dy?.at(i, k)])),
-    ]);
-  },
-};
-
 // The rows of the keys that a query reads; of the queries that read a key if isReversed. Null with several segments,
 // whose ends the page does not have.
 function scanRows(node, t, row, isReversed) {

@@ -123,7 +123,36 @@ const TRANSPOSE = {
   x: (node, t, i, j) => explanation(`dx[${i}, ${j}] = dy[${j}, ${i}]`, [product([`dy[${j}, ${i}]`, t.dy?.at(j, i)])]),
 };
 
+// The elements of y are those of x in the same order. `values`, of the shape of `from`, may be unknown.
+function sameElement(name, to, i, j, fromName, from, values) {
+  const index = i * to.columns + j, row = Math.floor(index / from.columns), column = index % from.columns;
+  const element = `${fromName}[${row}, ${column}]`;
+  return explanation(`${name}[${i}, ${j}] = ${element}`, [product([element, values?.at(row, column)])]);
+}
+
+const RESHAPE = {
+  output: (node, t, i, j) => sameElement('y', t.y, i, j, 'x', t.x, t.x),
+  x: (node, t, i, j) => sameElement('dx', t.x, i, j, 'dy', t.y, t.dy),
+};
+
+const SOFTMAX = {
+  output(node, t, i, j) {
+    const largest = Math.max(...range(t.x.columns).map((k) => t.x.at(i, k)));
+    const terms = range(t.x.columns).map((k) => product([`exp(x[${i}, ${k}] − max)`, Math.exp(t.x.at(i, k) - largest)]));
+    return explanation(`y[${i}, ${j}] = exp(x[${i}, ${j}] − max) / Σ exp(x[${i}, k] − max)`, terms,
+                       {value: Math.exp(t.x.at(i, j) - largest) / sumOf(terms)});
+  },
+  x(node, t, i, j) {
+    const own = product([`y[${i}, ${j}]`, t.y.at(i, j)], [`dy[${i}, ${j}]`, t.dy?.at(i, j)]);
+    return explanation(`dx[${i}, ${j}] = y[${i}, ${j}] (dy[${i}, ${j}] − Σ y[${i}, k] dy[${i}, k])`, [
+      own, ...range(t.x.columns).map((k) => product(
+          [`−y[${i}, ${j}]`, -t.y.at(i, j)], [`y[${i}, ${k}]`, t.y.at(i, k)], [`dy[${i}, ${k}]`, t.dy?.at(i, k)])),
+    ]);
+  },
+};
+
 const ELEMENTARY = {
   add: ADD, subtract: SUBTRACT, multiply: MULTIPLY, divide: DIVIDE, scale: SCALE, sum: sumRule(false),
-  mean: sumRule(true), matmul: MATMUL, transpose: TRANSPOSE, ...FUNCTIONS,
+  mean: sumRule(true), matmul: MATMUL, transpose: TRANSPOSE, reshape: RESHAPE,
+  softmax: SOFTMAX, ...FUNCTIONS,
 };

@@ -1,4 +1,4 @@
-// y = softmax(x) over the features of each head;  dx = y (dy - y . dy)
+// y = softmax(x) over the columns;  dx = y (dy - y . dy)
 #include "gyre/core/cpu/cpu_kernels.h"
 #include "gyre/core/cpu/parallel.h"
 #include "gyre/core/cpu/strips.h"
@@ -7,11 +7,11 @@
 namespace gyre::GYRE_CPU_NAMESPACE {
 namespace {
 
-// Calls f(index of the first element) for each head of each row, in parallel.
+// Calls f(index of the first element) for each row, in parallel.
 template <class F>
-void for_each_head_of_rows(const Tensor& x, int heads, const F& f) {
-  const int64_t width = x.cols() / heads;
-  parallel_ranges(x.rows() * heads, width, [&](int64_t begin, int64_t end) {
+void for_each_row(const Tensor& x, const F& f) {
+  const int64_t width = x.cols();
+  parallel_ranges(x.rows(), width, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) f(i * width);
   });
 }
@@ -46,14 +46,12 @@ void softmax_of_narrow_rows(D* y, const D* x, int64_t n, int64_t width) {
 
 }  // namespace
 
-void CpuKernels::head_softmax(const Tensor& y, const Tensor& x, int heads) {
+void CpuKernels::softmax(const Tensor& y, const Tensor& x) {
   dispatch_data_type(x, [&]<class D>(D) {
     using T = Compute<D>;
-    const int64_t width = x.cols() / heads;
-    if (heads == 1 && width < kLanes<T>) {
-      return softmax_of_narrow_rows<T>(y.data<D>(), x.data<D>(), x.rows(), width);
-    }
-    for_each_head_of_rows(x, heads, [&](int64_t first) {
+    const int64_t width = x.cols();
+    if (width < kLanes<T>) return softmax_of_narrow_rows<T>(y.data<D>(), x.data<D>(), x.rows(), width);
+    for_each_row(x, [&](int64_t first) {
       const D* in = x.data<D>() + first;
       D* out = y.data<D>() + first;
       T largest = in[0], sum = 0;
@@ -68,11 +66,11 @@ void CpuKernels::head_softmax(const Tensor& y, const Tensor& x, int heads) {
   });
 }
 
-void CpuKernels::head_softmax_backward(const Tensor& dx, const Tensor& dy, const Tensor& y, int heads) {
+void CpuKernels::softmax_backward(const Tensor& dx, const Tensor& dy, const Tensor& y) {
   dispatch_data_type(y, [&]<class D>(D) {
     using T = Compute<D>;
-    const int64_t width = y.cols() / heads;
-    for_each_head_of_rows(y, heads, [&](int64_t first) {
+    const int64_t width = y.cols();
+    for_each_row(y, [&](int64_t first) {
       const D *out = y.data<D>() + first, *g = dy.data<D>() + first;
       D* to = dx.data<D>() + first;
       T dot = 0;

@@ -1,4 +1,4 @@
-// y = softmax(x) over the features of each head;  dx = y (dy - y . dy)
+// y = softmax(x) over the columns, a warp for each row;  dx = y (dy - y . dy)
 #include <cmath>
 
 #include "gyre/core/cuda/cuda_kernels.h"
@@ -36,16 +36,15 @@ __global__ void backward_kernel(int64_t jobs, D* dx, const D* dy, const D* y, in
 
 }  // namespace
 
-void CudaKernels::head_softmax(const Tensor& y, const Tensor& x, int heads) {
+void CudaKernels::softmax(const Tensor& y, const Tensor& x) {
   dispatch_data_type(x, [&]<class D>(D) {
-    launch_heads(context_, softmax_kernel<D>, x.rows() * heads, y.data<D>(), x.data<D>(), int(x.cols() / heads));
+    launch_heads(context_, softmax_kernel<D>, x.rows(), y.data<D>(), x.data<D>(), int(x.cols()));
   });
 }
 
-void CudaKernels::head_softmax_backward(const Tensor& dx, const Tensor& dy, const Tensor& y, int heads) {
+void CudaKernels::softmax_backward(const Tensor& dx, const Tensor& dy, const Tensor& y) {
   dispatch_data_type(y, [&]<class D>(D) {
-    launch_heads(context_, backward_kernel<D>, y.rows() * heads, dx.data<D>(), dy.data<D>(), y.data<D>(),
-                 int(y.cols() / heads));
+    launch_heads(context_, backward_kernel<D>, y.rows(), dx.data<D>(), dy.data<D>(), y.data<D>(), int(y.cols()));
   });
 }
 
