@@ -22,6 +22,9 @@ constexpr std::array kOtherKinds{"use_dora",          "use_qalora",        "use_
                                  "target_parameters", "layer_replication", "megatron_config", "alora_invocation_tokens",
                                  "arrow_config",      "loftq_config"};
 
+// Keys that take modules away from those that the targets choose.
+constexpr std::array kFilters{"layers_to_transform", "layers_pattern", "exclude_modules"};
+
 bool is_off(const Json& value) {
   return value.is_null() || value == false || ((value.is_object() || value.is_array()) && value.empty());
 }
@@ -82,6 +85,12 @@ void copy_rows(const Tensor& from, const Tensor& to, const HuggingFaceModule& mo
   }
 }
 
+// Whether PEFT's target_modules choose this module: by its name or the end of it.
+bool is_chosen(std::string_view name, const std::vector<std::string>& targets) {
+  return std::ranges::any_of(targets,
+                             [&](const std::string& target) { return name == target || name.ends_with("." + target); });
+}
+
 // The names of the modules, or their last parts, if these choose the same modules.
 std::set<std::string> target_modules(const std::vector<HuggingFaceModule>& all, const std::set<std::string>& adapted) {
   std::set<std::string> words;
@@ -94,11 +103,12 @@ std::set<std::string> target_modules(const std::vector<HuggingFaceModule>& all, 
 
 }  // namespace
 
-LoraOptions parse_peft_config(std::string_view text, const std::string& context) {
+PeftConfig parse_peft_config(std::string_view text, const std::string& context) {
   const Json json = parse_ordered_json(text, kMaxJsonDepth, context, "the file");
   require(json.is_object(), context, "expected an object, got ", cut_for_message(json.dump()));
   require_plain(json, context);
-  LoraOptions options;
+  PeftConfig peft;
+  LoraOptions& options = peft.options;
   const Json rank = json.value("r", Json());
   const bool is_rank = rank.is_number_integer() && rank > 0 && rank <= kMaxDimension;
   if (!is_rank) refuse(context, "r", "a rank of at least 1", rank);
@@ -109,7 +119,8 @@ LoraOptions parse_peft_config(std::string_view text, const std::string& context)
   if (!stabilized.is_boolean()) refuse(context, "use_rslora", "true or false", stabilized);
   options.rank_stabilized = stabilized;
   options.targets = read_words(json, "target_modules", context);
-  return options;
+  peft.has_filters = std::ranges::any_of(kFilters, [&](const char* key) { return !is_off(json.value(key, Json())); });
+  return peft;
 }
 
 PeftAdapter peft_adapter(Parameters& base, const LoraOptions& options, const EncoderOnlyConfig& config) {
@@ -140,12 +151,16 @@ PeftAdapter peft_adapter(Parameters& base, const LoraOptions& options, const Enc
   return made;
 }
 
-void read_peft_weights(const SafetensorsFile& file, Parameters& base, LoraAdapters& adapters,
+void read_peft_weights(const SafetensorsFile& file, const PeftConfig& peft, Parameters& base, LoraAdapters& adapters,
                        const EncoderOnlyConfig& config) {
   require(!file.entries().empty(), "[peft] ", file.path().string(), ": expected adapters, found no tensors");
   std::vector<HuggingFaceModule> found = hugging_face_modules(base, config);
-  std::erase_if(
-      found, [&](const HuggingFaceModule& module) { return file.find(concat(kPrefix, module.name, kA)) == nullptr; });
+  std::erase_if(found, [&](const HuggingFaceModule& module) {
+    if (file.find(concat(kPrefix, module.name, kA)) != nullptr) return false;
+    require(peft.has_filters || !is_chosen(module.name, peft.options.targets), "[peft] ", file.path().string(),
+            ": expected adapters of all modules that ", kPeftConfigFile, " chooses, found none of ", module.name);
+    return true;
+  });
   const std::vector<LinearModule> linear = linear_modules(base);
   for (const HuggingFaceModule& module : found) {
     const int64_t first = *std::ranges::min_element(module.rows);

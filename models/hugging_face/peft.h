@@ -17,9 +17,14 @@ namespace gyre {
 inline constexpr const char* kPeftConfigFile = "adapter_config.json";
 inline constexpr const char* kPeftWeightsFile = "adapter_model.safetensors";
 
-// Parses the text of adapter_config.json. The targets are those of PEFT. Throws an Error, which begins with `context`,
-// for a key of another type, and for what is no plain LoRA: DoRA, trained modules, ranks or biases by module, ..
-LoraOptions parse_peft_config(std::string_view text, const std::string& context);
+struct PeftConfig {
+  LoraOptions options;  // with the targets of PEFT
+  // Whether layers_to_transform, layers_pattern or exclude_modules choose fewer modules than the targets.
+  bool has_filters = false;
+};
+// Parses the text of adapter_config.json. Throws an Error, which begins with `context`, for a key of another type, and
+// for what is no plain LoRA: DoRA, trained modules, ranks or biases by module, ..
+PeftConfig parse_peft_config(std::string_view text, const std::string& context);
 
 // An adapter of a model as PEFT has it.
 struct PeftAdapter {
@@ -30,8 +35,9 @@ struct PeftAdapter {
 // Throws an Error if transformers has no linear layers for the adapters.
 PeftAdapter peft_adapter(Parameters& base, const LoraOptions& options, const EncoderOnlyConfig& config);
 
-// Adds the adapters in the file, allocates and reads them. `base`: as in peft_adapter(). Throws as load_tensors().
-void read_peft_weights(const SafetensorsFile& file, Parameters& base, LoraAdapters& adapters,
+// Adds the adapters in the file, allocates and reads them. `base`: as in peft_adapter(). Throws an Error if a module
+// that the targets choose has no adapter in the file, and as load_tensors().
+void read_peft_weights(const SafetensorsFile& file, const PeftConfig& peft, Parameters& base, LoraAdapters& adapters,
                        const EncoderOnlyConfig& config);
 
 }  // namespace gyre

@@ -58,11 +58,12 @@ std::string write_imported_adapters(const Path& from, const Path& base, const Pa
   std::error_code ignored;  // a new run does not exist yet
   expect(!fs::equivalent(base_run, path, ignored), "--base-model", "another run than --output", base.string());
   const EncoderOnlyConfig config = language_config(base_run);
-  LoraRecord record{parse_peft_config(read_file(config_file), config_file.string() + ": "), find_model_file(base), ""};
+  const PeftConfig peft = parse_peft_config(read_file(config_file), config_file.string() + ": ");
+  LoraRecord record{peft.options, find_model_file(base), ""};
   const auto model = load_model<EncoderOnly>(config, base, "", {});
   record.digest = weights_digest(model->parameters());
   LoraAdapters adapters(model->parameters(), record.options);
-  read_peft_weights(SafetensorsFile(weights_file), model->parameters(), adapters, config);
+  read_peft_weights(SafetensorsFile(weights_file), peft, model->parameters(), adapters, config);
   const Json state{{"gyre", kVersion}, {"imported", fs::absolute(from).lexically_normal().string()}};
   const auto complete = [&](const Path& into) {
     copy_model_files(base_run, into);

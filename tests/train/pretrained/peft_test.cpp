@@ -89,6 +89,26 @@ TEST_CASE("peft: adapters of some layers are exported with the names of their mo
         Json{"model.layers.1.self_attn.k_proj", "model.layers.1.self_attn.q_proj"});
 }
 
+TEST_CASE("peft: a module that target_modules chooses has an adapter, unless other keys choose fewer modules") {
+  const ImportedAdapter imported("llama");
+  const Path from = imported / "incomplete";
+  std::filesystem::create_directory(from);
+  const SafetensorsFile whole(peft_golden("llama") / kPeftWeightsFile);
+  std::vector<NamedTensor> kept;
+  for (const SafetensorsEntry& entry : whole.entries())
+    if (!contains(entry.name, "layers.1.self_attn.q_proj")) kept.push_back({entry.name, whole.read(entry)});
+  REQUIRE(kept.size() + 2 == whole.entries().size());
+  write_safetensors(from / kPeftWeightsFile, kept);
+  Json config = read_json(peft_golden("llama") / kPeftConfigFile);
+  const auto import_error = [&](const char* run) {
+    write_file(from / kPeftConfigFile, config.dump());
+    return error_of([&] { write_imported_adapters(from, imported / "base", imported / run, false); });
+  };
+  CHECK(contains(import_error("refused"), "found none of model.layers.1.self_attn.q_proj"));
+  config["exclude_modules"] = {"layers.1.self_attn.q_proj"};
+  CHECK(import_error("imported") == "no error");
+}
+
 TEST_CASE("peft: what is no plain LoRA is an error that names the key") {
   const Json plain = read_json(peft_golden("llama") / kPeftConfigFile);
   struct Wrong {

@@ -19,6 +19,7 @@
 #include "gyre/data/batch/document_batch.h"
 #include "gyre/data/chat/answer_store.h"
 #include "gyre/data/store/document_store.h"
+#include "gyre/data/text/line_report.h"
 #include "gyre/data/tokenizer/hugging_face_vocabulary.h"
 #include "gyre/data/tokenizer/tokenizer_config.h"
 #include "gyre/train/checkpoint/checkpoint.h"
@@ -56,7 +57,9 @@ std::string text_of_chat_template(const LanguageOptions& options, const Vocabula
   if (!given.empty() && (!has_own || std::filesystem::exists(given))) {
     if (!std::filesystem::exists(given))
       throw UsageError("--chat-template: expected ", joined(built_in_chat_templates()), " or a file, got ", given);
-    return read_file(given);
+    std::string text = read_file(given);
+    if (is_blank(text)) throw UsageError("--chat-template: expected a template, found an empty file ", given);
+    return text;
   }
   if (has_own) return read_file(own);
   const Path& pretrained = options.pretrained_model;
