@@ -2,18 +2,18 @@
 #include <cmath>
 
 #include "gyre/core/cuda/cuda_kernels.h"
-#include "gyre/core/cuda/linear_attention/head_rows.h"
+#include "gyre/core/cuda/warp_rows.h"
 
 namespace gyre::cuda {
 namespace {
 
 template <class D>
-__global__ void softmax_kernel(int64_t jobs, D* y, const D* x, int width) {
+__global__ void softmax_kernel(int64_t rows, D* y, const D* x, int width) {
   using T = Compute<D>;
-  const WarpHead h;
-  if (h.job >= jobs) return;
-  const D* in = x + h.job * width;
-  D* out = y + h.job * width;
+  const WarpRow h;
+  if (h.row >= rows) return;
+  const D* in = x + h.row * width;
+  D* out = y + h.row * width;
   T largest = load(in), sum = 0;
   for (int f = h.lane; f < width; f += kWarp) largest = max(largest, load(in + f));
   largest = warp_max(largest);
@@ -23,28 +23,28 @@ __global__ void softmax_kernel(int64_t jobs, D* y, const D* x, int width) {
 }
 
 template <class D>
-__global__ void backward_kernel(int64_t jobs, D* dx, const D* dy, const D* y, int width) {
+__global__ void backward_kernel(int64_t rows, D* dx, const D* dy, const D* y, int width) {
   using T = Compute<D>;
-  const WarpHead h;
-  if (h.job >= jobs) return;
-  const D *out = y + h.job * width, *g = dy + h.job * width;
+  const WarpRow h;
+  if (h.row >= rows) return;
+  const D *out = y + h.row * width, *g = dy + h.row * width;
   T dot = 0;
   for (int f = h.lane; f < width; f += kWarp) dot += load(out + f) * load(g + f);
   dot = warp_sum(dot);
-  for (int f = h.lane; f < width; f += kWarp) store(dx + h.job * width + f, load(out + f) * (load(g + f) - dot));
+  for (int f = h.lane; f < width; f += kWarp) store(dx + h.row * width + f, load(out + f) * (load(g + f) - dot));
 }
 
 }  // namespace
 
 void CudaKernels::softmax(const Tensor& y, const Tensor& x) {
   dispatch_data_type(x, [&]<class D>(D) {
-    launch_heads(context_, softmax_kernel<D>, x.rows(), y.data<D>(), x.data<D>(), int(x.cols()));
+    launch_rows(context_, softmax_kernel<D>, x.rows(), y.data<D>(), x.data<D>(), int(x.cols()));
   });
 }
 
 void CudaKernels::softmax_backward(const Tensor& dx, const Tensor& dy, const Tensor& y) {
   dispatch_data_type(y, [&]<class D>(D) {
-    launch_heads(context_, backward_kernel<D>, y.rows(), dx.data<D>(), dy.data<D>(), y.data<D>(), int(y.cols()));
+    launch_rows(context_, backward_kernel<D>, y.rows(), dx.data<D>(), dy.data<D>(), y.data<D>(), int(y.cols()));
   });
 }
 

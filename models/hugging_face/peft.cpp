@@ -23,7 +23,7 @@ constexpr std::array kOtherKinds{"use_dora",          "use_qalora",        "use_
                                  "arrow_config",      "loftq_config"};
 
 // Keys that take modules away from those that the targets choose.
-constexpr std::array kFilters{"layers_to_transform", "layers_pattern", "exclude_modules"};
+constexpr std::array kFilters{"layers_to_transform", "exclude_modules"};
 
 bool is_off(const Json& value) {
   return value.is_null() || value == false || ((value.is_object() || value.is_array()) && value.empty());
@@ -85,7 +85,8 @@ void copy_rows(const Tensor& from, const Tensor& to, const HuggingFaceModule& mo
   }
 }
 
-// Whether PEFT's target_modules choose this module: by its name or the end of it.
+// Whether a list of PEFT's target_modules chooses this module: by its name or the end of it. A regular expression,
+// which is one target, chooses none here.
 bool is_chosen(std::string_view name, const std::vector<std::string>& targets) {
   return std::ranges::any_of(targets,
                              [&](const std::string& target) { return name == target || name.ends_with("." + target); });
@@ -158,7 +159,7 @@ void read_peft_weights(const SafetensorsFile& file, const PeftConfig& peft, Para
   std::erase_if(found, [&](const HuggingFaceModule& module) {
     if (file.find(concat(kPrefix, module.name, kA)) != nullptr) return false;
     require(peft.has_filters || !is_chosen(module.name, peft.options.targets), "[peft] ", file.path().string(),
-            ": expected adapters of all modules that ", kPeftConfigFile, " chooses, found none of ", module.name);
+            ": expected adapters of all modules that ", kPeftConfigFile, " chooses, but ", module.name, " has none");
     return true;
   });
   const std::vector<LinearModule> linear = linear_modules(base);

@@ -19,7 +19,7 @@ inline constexpr const char* kPeftWeightsFile = "adapter_model.safetensors";
 
 struct PeftConfig {
   LoraOptions options;  // with the targets of PEFT
-  // Whether layers_to_transform, layers_pattern or exclude_modules choose fewer modules than the targets.
+  // Whether layers_to_transform or exclude_modules choose fewer modules than the targets.
   bool has_filters = false;
 };
 // Parses the text of adapter_config.json. Throws an Error, which begins with `context`, for a key of another type, and
@@ -36,7 +36,7 @@ struct PeftAdapter {
 PeftAdapter peft_adapter(Parameters& base, const LoraOptions& options, const EncoderOnlyConfig& config);
 
 // Adds the adapters in the file, allocates and reads them. `base`: as in peft_adapter(). Throws an Error if a module
-// that the targets choose has no adapter in the file, and as load_tensors().
+// that a list of targets chooses, without filters, has no adapter in the file, and as load_tensors().
 void read_peft_weights(const SafetensorsFile& file, const PeftConfig& peft, Parameters& base, LoraAdapters& adapters,
                        const EncoderOnlyConfig& config);
 

@@ -138,7 +138,8 @@ const RESHAPE = {
 const SOFTMAX = {
   output(node, t, i, j) {
     const largest = Math.max(...range(t.x.columns).map((k) => t.x.at(i, k)));
-    const terms = range(t.x.columns).map((k) => product([`exp(x[${i}, ${k}] − max)`, Math.exp(t.x.at(i, k) - largest)]));
+    const terms = range(t.x.columns).map(
+        (k) => product([`exp(x[${i}, ${k}] − max)`, Math.exp(t.x.at(i, k) - largest)]));
     return explanation(`y[${i}, ${j}] = exp(x[${i}, ${j}] − max) / Σ exp(x[${i}, k] − max)`, terms,
                        {value: Math.exp(t.x.at(i, j) - largest) / sumOf(terms)});
   },
