@@ -124,13 +124,23 @@ void BlockPool::release() {
 
 // Adds a new region, which is one free block.
 BlockPool::FreeBlocks::iterator BlockPool::fetch(size_t bytes) {
-  const size_t region = std::max(bytes, region_bytes_);
-  std::byte* data = nullptr;
-  try {
-    data = source_.fetch(region);
-  } catch (const std::bad_alloc&) {
+  size_t region = std::max(bytes, region_bytes_);
+  const auto fetched = [&]() -> std::byte* {
+    try {
+      return source_.fetch(region);
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+  };
+  std::byte* data = fetched();
+  if (!data) {
     release();
-    data = source_.fetch(region);
+    data = fetched();
+  }
+  while (!data) {
+    if (region == bytes) throw std::bad_alloc();
+    region = std::max(bytes, block_bytes(region / 2));
+    data = fetched();
   }
   ++stats_.system_allocations;
   stats_.cached_bytes += region;

@@ -42,8 +42,8 @@ class BlockPool {
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  // Allocates an aligned block. If the source has no memory left, it is called again after release(); throws
-  // std::bad_alloc if that fails too.
+  // Allocates an aligned block. If the source has no memory for a region, it is called again after release(), and then
+  // for smaller and smaller regions; throws std::bad_alloc if there is none for the block alone.
   std::byte* take(size_t bytes);
   void give_back(std::byte* block);
   size_t block_bytes(size_t bytes) const;  // the size of the block that take(bytes) returns

@@ -1,7 +1,7 @@
 // Rotary position embedding outside of attention. Backward, the transpose, is the same kernel with -s.
-#include "gyre/core/cuda/columns.h"
 #include "gyre/core/cuda/cuda_kernels.h"
 #include "gyre/core/cuda/formulas.h"
+#include "gyre/core/cuda/rope_frequencies.h"
 #include "gyre/core/cuda/vectors.h"
 
 namespace gyre::cuda {
@@ -110,33 +110,16 @@ __global__ void rotate_rows(Rows<D> y, Rows<D> x, const int32_t* positions, cons
   }
 }
 
-constexpr int64_t kRowsOfBlock = 64;
-
-// partial(blocks, half) = sums of each block over its rows and all heads. blockIdx.y selects a group of 32 pairs.
 template <class D>
-__global__ void add_rows(double* partial, const D* dy, const D* y, const int32_t* positions, int64_t n, int64_t heads,
-                         int64_t width, RopeShape rotary) {
-  const int64_t pair = int64_t(blockIdx.y) * kWarp + threadIdx.x, first_row = blockIdx.x * kRowsOfBlock;
-  const int64_t last_row = first_row + kRowsOfBlock < n ? first_row + kRowsOfBlock : n, half = rotary.dims / 2;
-  double sum = 0;
-  if (pair < half) {
-    const int64_t a = rotary.first_of_pair(pair), b = rotary.partner(a);
-    for (int64_t row = first_row + threadIdx.y; row < last_row; row += kWarps) {
-      double of_row = 0;
-      for (int64_t h = 0; h < heads; ++h) {
-        const D *out = y + (row * heads + h) * width, *g = dy + (row * heads + h) * width;
-        of_row += angle_gradient(g[a], g[b], out[a], out[b]);
-      }
-      sum += double(positions[row]) * of_row;
-    }
+struct FrequencyTerm {
+  const D *y, *dy;
+  int64_t heads, width;
+
+  __device__ double operator()(int64_t row, int64_t head, int a, int b) const {
+    const int64_t first = (row * heads + head) * width;
+    return angle_gradient(dy[first + a], dy[first + b], y[first + a], y[first + b]);
   }
-  __shared__ double sums[kWarps][kWarp];
-  sums[threadIdx.y][threadIdx.x] = sum;
-  __syncthreads();
-  if (threadIdx.y > 0 || pair >= half) return;
-  for (int w = 1; w < kWarps; ++w) sum += sums[w][threadIdx.x];
-  partial[blockIdx.x * half + pair] = rotary.position_scale * sum;
-}
+};
 
 }  // namespace
 
@@ -172,15 +155,10 @@ void CudaKernels::rope(const HeadColumns& y, const HeadColumns& x, const Tensor&
 
 void CudaKernels::rope_frequencies_backward(const Tensor& dfrequencies, const Tensor& dy, const Tensor& y,
                                             const Tensor& positions, const RopeShape& rotary) {
-  const int64_t n = y.rows(), heads = rotary.heads, half = rotary.dims / 2, blocks = divide_up(n, kRowsOfBlock);
-  if (n == 0) return;
   dispatch_data_type(y, [&]<class D>(D) {
-    const auto groups = unsigned(divide_up(half, kWarp));
-    const Tensor partial = context_.empty({blocks, half}, DType::f64);
-    launch(add_rows<D>, dim3(unsigned(blocks), groups), dim3(kWarp, kWarps), 0, context_.stream(),
-           partial.data<double>(), dy.data<D>(), y.data<D>(), context_.ids(positions), n, heads, y.cols() / heads,
-           rotary);
-    add_partials<double>(context_, ColumnSums<Compute<D>>{{dfrequencies.data<Compute<D>>()}, half}, partial);
+    const FrequencyTerm<D> term{y.data<D>(), dy.data<D>(), rotary.heads, y.cols() / rotary.heads};
+    add_frequency_gradients<Compute<D>>(context_, dfrequencies, context_.ids(positions), y.rows(), rotary.heads, rotary,
+                                        term);
   });
 }
 

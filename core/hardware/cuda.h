@@ -22,7 +22,7 @@ int cuda_devices();              // number of usable GPUs; 0 if a requirement is
 inline int gpu_of_rank(int local_rank, int devices) { return devices > 0 ? local_rank % devices : local_rank; }
 
 // The kernels of GPU `index`, created at the first call. Throws UsageError if there is no backend, no driver or no such
-// GPU, or if the driver or the GPU is too old.
+// GPU, if the driver or the GPU is too old, or if the kernels were compiled for other GPUs.
 Kernels& cuda_kernels(int index);
 
 // Memory of GPU `index`. Work on the GPU is asynchronous and runs in the order of the calls. Copies to the CPU wait for

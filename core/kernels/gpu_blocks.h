@@ -113,8 +113,8 @@ inline bool rotates_whole_packs(const RopeShape& rotary) { return rotary.dims % 
 inline bool rotates_first(const AttentionCall& call) { return call.angles && call.longest() > kTileRows; }
 
 // Whether the block that replaces a row of v logits by their gradients can keep it in shared memory, of which GPUs of
-// compute capability 8.0 to 9.0 have at least this much per block. Two blocks run side by side on a multiprocessor with
-// twice as much. Rows must start at multiples of 16 bytes.
+// compute capability 8.0 and later have at least this much per block. Two blocks run side by side on a multiprocessor
+// with twice as much. Rows must start at multiples of 16 bytes.
 inline bool keeps_row(const Tensor& logits, int64_t v) {
   const auto bytes = int64_t(dtype_bytes(logits.dtype()));
   return v * bytes <= 96 << 10 && logits.cols() * bytes % 16 == 0;

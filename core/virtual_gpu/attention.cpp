@@ -191,7 +191,7 @@ void VirtualKernels::attention_backward(const AttentionGradients& gradients, con
     report({.name = "sums of groups of heads",
             .launches = int(dk.rows.defined()) + int(dv.rows.defined()),
             .bytes = bytes_of({exact_dk, exact_dv}) * (1 + 1.0 / call.shape.group())});
-  if (dfrequencies) report({.name = "frequency gradient", .launches = 2, .bytes = bytes_of({exact_dq, exact_dk})});
+  if (dfrequencies) report({.name = "frequency gradient", .launches = 4, .bytes = bytes_of({exact_dq, exact_dk})});
 }
 
 void VirtualKernels::decode_attention(const Tensor& out, const std::vector<Tensor>& steps, const Tensor& /*ancestry*/,

@@ -108,6 +108,18 @@ TEST_CASE("a pool out of memory returns idle regions to the system and retries")
   pool.give_back(kept);
 }
 
+TEST_CASE("a pool whose system has no memory for a region takes a smaller one") {
+  System system{kRegion + kRegion / 2};
+  BlockPool pool(system.source(), kRegion);
+  std::byte* first = pool.take(kRegion);
+  std::byte *second = pool.take(kRegion / 4), *third = pool.take(kRegion / 4);
+  CHECK(system.left == 0);
+  CHECK(pool.stats().system_allocations == 2);
+  CHECK_THROWS_AS(pool.take(1), std::bad_alloc);
+  for (std::byte* block : {first, second, third}) pool.give_back(block);
+  pool.give_back(pool.take(kRegion + kRegion / 2));  // of the system, to which both regions returned
+}
+
 TEST_CASE("blocks have the alignment of the pool") {
   System system{kRegion};
   BlockPool pool(system.source(), kRegion, 256);

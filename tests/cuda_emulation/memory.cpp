@@ -43,9 +43,17 @@ void* fetch_device_memory(size_t bytes) {
 
 }  // namespace
 
+size_t device_memory() {
+  static const size_t bytes = [] {
+    const char* mebibytes = std::getenv("GYRE_CUDA_EMULATION_MEMORY");
+    return (mebibytes ? size_t(std::atoi(mebibytes)) : size_t{8} << 10) << 20;
+  }();
+  return bytes;
+}
+
 void* allocate(MemoryKind kind, size_t bytes) {
   Blocks& all = blocks(kind);
-  if (bytes > kDeviceMemory - all.bytes) return nullptr;
+  if (bytes > device_memory() - all.bytes) return nullptr;
   const bool on_device = kind == MemoryKind::device;
   void* data = on_device ? fetch_device_memory(bytes) : std::aligned_alloc(kAlignment, rounded_up(bytes, kAlignment));
   if (!data) return nullptr;

@@ -5,8 +5,10 @@
 
 namespace cuda_emulation {
 
-constexpr size_t kDeviceMemory = size_t{8} << 30;       // bytes that the GPU reports
 constexpr size_t kDeviceAddresses = size_t{256} << 30;  // size of the range of addresses that device memory lies in
+
+// The bytes of the GPU: 8 GiB, or the MiB in GYRE_CUDA_EMULATION_MEMORY.
+size_t device_memory();
 
 enum class MemoryKind { device, pinned };
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "tests/cuda_emulation/accesses/accesses.h"
@@ -57,6 +58,8 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "invalid configuration argument";
     case cudaErrorInvalidDevice:
       return "invalid device ordinal";
+    case cudaErrorNoKernelImageForDevice:
+      return "no kernel image is available for execution on the device";
     case cudaErrorNotReady:
       return "device not ready";
     case cudaErrorLaunchFailure:
@@ -73,6 +76,11 @@ cudaError_t cudaGetDeviceCount(int* count) {
   return cudaSuccess;
 }
 
+cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+
 cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; }
 
 cudaError_t cudaDriverGetVersion(int* version) {
@@ -81,12 +89,22 @@ cudaError_t cudaDriverGetVersion(int* version) {
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  *value = attribute == cudaDevAttrComputeCapabilityMajor ? kCapability : 0;
+  switch (attribute) {
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = kCapability;
+      break;
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = 0;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = int(emulation::most_shared());
+      break;
+  }
   return cudaSetDevice(device);
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
-  *properties = {.name = "emulated GPU", .uuid = {}, .totalGlobalMem = emulation::kDeviceMemory};
+  *properties = {.name = "emulated GPU", .uuid = {}, .totalGlobalMem = emulation::device_memory()};
   // All processes seem to share a GPU, unless each is to have its own.
   if (const pid_t process = getpid(); std::getenv("GYRE_CUDA_EMULATION_OWN_GPUS"))
     std::memcpy(properties->uuid.bytes, &process, sizeof process);
@@ -123,7 +141,7 @@ cudaError_t cudaFreeHost(void* data) {
 
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   const auto lock = lock_gpu();
-  *total = emulation::kDeviceMemory;
+  *total = emulation::device_memory();
   *free = *total - std::min(*total, emulation::allocated_bytes());
   return cudaSuccess;
 }
@@ -258,7 +276,7 @@ bool is_valid(const dim3& grid, const dim3& block) {
 
 cudaError_t allow_shared_memory(const void* kernel, int bytes) {
   const auto lock = lock_gpu();
-  if (bytes < 0 || size_t(bytes) > kMostShared) return cudaErrorInvalidValue;
+  if (bytes < 0 || size_t(bytes) > most_shared()) return cudaErrorInvalidValue;
   allowed_shared()[kernel] = size_t(bytes);
   return cudaSuccess;
 }
@@ -274,7 +292,7 @@ cudaError_t queue_launch(const cudaLaunchConfig_t& config, const void* kernel, s
                       .grid = {grid.x, grid.y, grid.z},
                       .block = {block.x, block.y, block.z},
                       .dynamic_shared = config.dynamicSmemBytes,
-                      .allowed_shared = has_asked ? kMostShared : kSharedWithoutAsking,
+                      .allowed_shared = has_asked ? most_shared() : kSharedWithoutAsking,
                       .thread = std::move(thread)};
   note_shared_memory(kernel, launch);
   queue_kernel(config.stream, [launch] {
@@ -288,3 +306,15 @@ cudaError_t queue_launch(const cudaLaunchConfig_t& config, const void* kernel, s
 }
 
 }  // namespace cuda_emulation
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
+  *attributes = {};
+  return std::getenv("GYRE_CUDA_EMULATION_NO_CODE") ? cudaErrorNoKernelImageForDevice : cudaSuccess;
+}
+
+cudaError_t cudaFuncGetName(const char** name, const void* kernel) {
+  static std::string text;
+  text = emulation::function_name(kernel);
+  *name = text.c_str();
+  return cudaSuccess;
+}

@@ -1,6 +1,7 @@
 #include "tests/cuda_emulation/shared_memory.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 
@@ -8,6 +9,15 @@
 #include "tests/cuda_emulation/symbols.h"
 
 namespace cuda_emulation {
+
+size_t most_shared() {
+  static const size_t bytes = [] {
+    const char* kibibytes = std::getenv("GYRE_CUDA_EMULATION_MOST_SHARED");
+    return kibibytes ? std::min(kMostShared, size_t(std::atoi(kibibytes)) << 10) : kMostShared;
+  }();
+  return bytes;
+}
+
 namespace {
 
 constexpr int kNan = 0xFF, kGuard = 0xA5;

@@ -11,6 +11,9 @@ namespace cuda_emulation {
 constexpr size_t kSharedWithoutAsking = 48 << 10;  // bytes of static and dynamic shared memory
 constexpr size_t kMostShared = 227 << 10;          // bytes per block of compute capability 9.0
 
+// The bytes that a block may have: kMostShared, or the KiB in GYRE_CUDA_EMULATION_MOST_SHARED, as of a smaller GPU.
+size_t most_shared();
+
 class SharedMemory {
  public:
   // `dynamic`: bytes. `allowed`: limit of the sum of static and dynamic bytes.

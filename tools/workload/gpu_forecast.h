@@ -15,11 +15,12 @@
 
 namespace gyre {
 
-// Kinds of GPUs as figures, and the time that work takes on them. No figure was measured with Gyre: each is that of a
-// data sheet or an assumption (GpuModel::assumptions), and can be replaced by a measured one.
+// Kinds of GPUs as figures, and the time that work takes on them. Each figure is that of a data sheet, an assumption,
+// or for some kinds a measurement with Gyre (GpuModel::assumptions), and can be replaced by a measured one.
 struct GpuModel {
-  std::string name;    // name for --device: h200
-  std::string device;  // a word of the name that the driver reports: H200
+  std::string name;               // name for --device: h200
+  std::string device;             // a word of the name that the driver reports: H200
+  const char* rates = "assumed";  // the source of bf16_products and copy_bandwidth, or "measured"
 
   // FLOP/s of matrix products of large matrices (measure_cuda_products), and the peaks of the data sheet.
   double bf16_products = 0, bf16_peak = 0, tf32_peak = 0, fp32_peak = 0;

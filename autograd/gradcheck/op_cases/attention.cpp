@@ -191,6 +191,7 @@ void add_attention(std::vector<OpCase>& rows) {
   row("tiles-causal-dropout", {100, 30}, {}, width(64), causal, dropout(0.3));
   row("tiles-cross-dropout", {40, 129}, {130, 7}, width(32), dropout(0.2));
   row("tiles-wide-cross", {20, 70}, {150, 66}, width(128));
+  row("tiles-wide-rotated", {70, 9}, {}, heads(2), kv_heads(1), width(128), causal, rotary({.dims = 128}));
   // Decoding with a cache, and queries without visible keys.
   row("more-keys", {1, 3}, {7, 34}, heads(2), width(4), causal);
   row("blind-queries", {4, 2, 35}, {2, 0, 1}, width(3), causal);

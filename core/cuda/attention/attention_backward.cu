@@ -1,37 +1,33 @@
 // Attention backward: prepares the arguments, selects the kernels, and computes the gradient of the rotary frequencies.
 #include "gyre/core/cuda/attention/attention_call.h"
 #include "gyre/core/cuda/cuda_kernels.h"
+#include "gyre/core/cuda/rope_frequencies.h"
 #include "gyre/core/cuda/runtime/launch.h"
 
 namespace gyre::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-
-// dfrequencies[pair] += sum over rows and heads of position * position_scale * angle_gradient(dy, y), where y is the
-// rotated x. Each `group` of heads shares one head of x. One block per pair. `rounded`: rounds y as the tensor-core
-// kernels do. The sums of queries and of keys largely cancel, and they cancel best if y has the same rounding as in the
-// products that dy was computed from.
+// What a row and a head add to the gradient of a frequency, from dy and y, the rotated x. Each `group` of heads shares
+// one head of x. `rounded`: rounds y as the tensor-core kernels do. The sums of queries and of keys largely cancel, and
+// they cancel best if y has the same rounding as in the products that dy was computed from.
 template <class D>
-__global__ __launch_bounds__(kThreads) void add_frequency_gradients(Compute<D>* dfrequencies, Rows<Compute<D>> dy,
-                                                                    Rows<D> x, RopeRows<Compute<D>> row_rotation,
-                                                                    double position_scale, bool rounded, int64_t rows,
-                                                                    int heads, int group, int width) {
-  __shared__ double scratch[kWarp];
-  const int pair = int(blockIdx.x), one = int(row_rotation.first_of_pair(pair)), other = row_rotation.partner(one);
-  double sum = 0;
-  for (int64_t i = threadIdx.x; i < rows * heads; i += kThreads) {
-    const int64_t row = i / heads, head = i % heads;
+struct FrequencyTerm {
+  using T = Compute<D>;
+  Rows<T> dy;
+  Rows<D> x;
+  RopeRows<T> rotation;
+  bool rounded;
+  int group, width;
+
+  __device__ double operator()(int64_t row, int64_t head, int a, int b) const {
     const auto y = [&](int f) {
-      const Compute<D> rotated = row_rotation.rotated(x.data + row * x.stride + head / group * width, row, f);
-      return double(rounded ? Compute<D>(D(rotated)) : rotated);
+      const T rotated = rotation.rotated(x.data + row * x.stride + head / group * width, row, f);
+      return double(rounded ? T(D(rotated)) : rotated);
     };
-    const Compute<D>* g = dy.data + row * dy.stride + head * width;
-    sum += double(row_rotation.positions[row]) * angle_gradient(g[one], g[other], y(one), y(other));
+    const T* g = dy.data + row * dy.stride + head * width;
+    return angle_gradient(g[a], g[b], y(a), y(b));
   }
-  sum = block_sum(sum, scratch);
-  if (threadIdx.x == 0) dfrequencies[pair] += Compute<D>(position_scale * sum);
-}
+};
 
 }  // namespace
 
@@ -58,6 +54,7 @@ void CudaKernels::attention_backward(const AttentionGradients& gradients, const 
     const PositionTableRows<T> tables(call.terms, shape, width, call.longest());
     const auto ungrouped = [&](const HeadColumns& x) { return grouped ? Rows<D>() : rows_of<D>(x); };
     const bool on_tensor_cores =
+        tensor_backward_fits(width, call) &&
         runs_on_tensor_cores<D>(width, tables, call,
                                 {rows_of<D>(gradients.q), ungrouped(dk), ungrouped(dv), rows_of<D>({dout}),
                                  rows_of<D>({out}), rows_of<D>(call.q), rows_of<D>(call.k), rows_of<D>(call.v)});
@@ -85,11 +82,9 @@ void CudaKernels::attention_backward(const AttentionGradients& gradients, const 
     if (grouped && dk.rows) add_groups<D>(context_, dk, exact_dk.rows, a.key_rotation, shape);
     if (grouped && dv.rows) add_groups<D>(context_, dv, exact_dv.rows, {}, shape);
     if (!dfrequencies) return;
-    const auto add = [&](const Rows<T>& dy, const Rows<D>& x, const RopeRows<T>& row_rotation, int64_t rows,
-                         int group) {
-      launch(add_frequency_gradients<D>, dim3(unsigned(dfrequencies.size())), dim3(kThreads), 0, context_.stream(),
-             dfrequencies.data<T>(), dy, x, row_rotation, call.rope.position_scale, on_tensor_cores, rows, shape.heads,
-             group, int(width));
+    const auto add = [&](const Rows<T>& dy, const Rows<D>& x, const RopeRows<T>& rotation, int64_t rows, int group) {
+      const FrequencyTerm<D> term{dy, x, rotation, on_tensor_cores, group, int(width)};
+      add_frequency_gradients<T>(context_, dfrequencies, rotation.positions, rows, shape.heads, call.rope, term);
     };
     add(a.dq.exact, a.q, a.query_rotation, call.queries.tokens(), 1);
     add(a.dk.exact, a.k, a.key_rotation, call.keys.tokens(), shape.group());

@@ -262,6 +262,9 @@ bool runs_on_tensor_cores(int64_t width, const PositionTableRows<Compute<D>>& ta
          std::ranges::all_of(rows, [](const Rows<D>& r) { return has_aligned_rows(r.data, r.stride); });
 }
 
+// Whether the backward of these kernels fits into the shared memory of this GPU.
+bool tensor_backward_fits(int64_t width, const AttentionCall& call);
+
 // Rotated copies of the queries and the keys of a call, whose heads have this width.
 HeadColumns rotated_queries(Kernels& kernels, const AttentionCall& call, int64_t width);
 HeadColumns rotated_keys(Kernels& kernels, const AttentionCall& call, int64_t width);

@@ -92,6 +92,11 @@ template <int Width>
 using OwnStrip = std::conditional_t<(Width > 64), StripInTile<Width>, StripInRegisters<Width>>;
 template <int Width>
 constexpr int kKeyTiles = Width > 64 ? 6 : 4;
+// The bytes of shared memory of a tile, and of backward_of_keys.
+template <int Width>
+constexpr size_t kTileBytes = Tile<Width>::kElements * sizeof(bfloat16);
+template <int Width>
+constexpr size_t kKeyBytes = size_t{kKeyTiles<Width>} * kTileBytes<Width> + 2 * kTileThreads * sizeof(float);
 
 template <int Width>
 __global__ __launch_bounds__(kTileThreads,
@@ -154,19 +159,26 @@ __global__ __launch_bounds__(kTileThreads,
 
 }  // namespace
 
+// Segments that fit into one tile need less: at most six tiles (attention_tensor_backward.cu), which every GPU has.
+bool tensor_backward_fits(int64_t width, const AttentionCall& call) {
+  if (!has_tensor_width(width) || call.longest() <= kTileRows) return true;
+  bool fits = false;
+  with_tensor_width(width, [&](auto w) { fits = kKeyBytes<w()> <= most_shared_memory(); });
+  return fits;
+}
+
 template <int Width>
 void run_long_backward(Context& context, const TensorBackward& a, const AttentionCall& call) {
-  constexpr size_t tile = Tile<Width>::kElements * sizeof(bfloat16);
   const auto launch_over = [&](auto kernel, const WorkList& work, size_t bytes) {
     launch(kernel, dim3(unsigned(work.count * a.scoring.heads)), dim3(kTileThreads), bytes, context.stream(), a,
            work.items);
   };
   using enum SegmentFilter;
   launch_over(backward_of_queries<Width>, attention_work(context, call.queries, call.keys, kTileRows, not_fitting),
-              4 * tile);
+              4 * kTileBytes<Width>);
   if (!a.dk.requested() && !a.dv.requested()) return;
   launch_over(backward_of_keys<Width>, attention_work(context, call.keys, call.queries, kTileRows, not_fitting),
-              kKeyTiles<Width> * tile + 2 * kTileThreads * sizeof(float));
+              kKeyBytes<Width>);
 }
 
 template void run_long_backward<32>(Context&, const TensorBackward&, const AttentionCall&);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <thread>
 
 #include "gyre/core/cuda/gemm/product.h"
 #include "gyre/core/cuda/gemm/row_passes.h"
@@ -138,10 +139,13 @@ void Matmul::run(const Context& context, const cublasLtMatmulAlgo_t& algorithm) 
   multiply(float{});
 }
 
-// The cache is cleared when it is full, since it has an entry for every size. The process has only one GPU.
+// The cache is cleared when it is full, since it has an entry for every size. The process has only one GPU, whose
+// products one thread queues: calls of two would corrupt the cache.
 std::optional<cublasLtMatmulAlgo_t> algorithm_for(const Context& context, Matmul& call) {
   using Algorithm = std::optional<cublasLtMatmulAlgo_t>;
   static std::map<Matmul::Key, Algorithm> by_rounded_sizes, by_sizes;
+  static const std::thread::id queuing = std::this_thread::get_id();
+  require(std::this_thread::get_id() == queuing, "[cuda product] expected calls of one thread, got those of two");
   const auto kept = [](auto& cache, const Matmul::Key& key, const auto& choose) -> Algorithm {
     if (const auto found = cache.find(key); found != cache.end()) return found->second;
     if (cache.size() >= kMostKept) cache.clear();

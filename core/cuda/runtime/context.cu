@@ -53,8 +53,12 @@ constexpr uint64_t kForgetAfter = 16384;
 
 }  // namespace
 
-Uploads::Uploads(cudaStream_t compute, bool compares)
-    : compute_(compute), compares_(compares), device_(kUploadRegion), sweep_at_(kFewCopies) {
+Uploads::Uploads(cudaStream_t compute, bool compares, std::function<void()> make_room)
+    : compute_(compute),
+      compares_(compares),
+      make_room_(std::move(make_room)),
+      device_(kUploadRegion),
+      sweep_at_(kFewCopies) {
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
   check(cudaEventCreateWithFlags(&arrived_, cudaEventDisableTiming), "cudaEventCreate");
   void* staging = nullptr;
@@ -92,12 +96,19 @@ const std::byte* Uploads::copy_of(const Tensor& host) {
 // Copies host memory to a new block. The compute stream waits for the copy. The copy need not wait for the compute
 // stream, because the block is new or all kernels that read it have finished.
 std::byte* Uploads::send(const void* data, size_t bytes) {
-  std::byte* device = nullptr;
-  try {
-    device = device_.take(bytes);
-  } catch (const std::bad_alloc&) {
-    throw Error("[cuda] out of memory: cannot allocate ", bytes, " bytes for the ids of a batch");
+  const auto taken = [&]() -> std::byte* {
+    try {
+      return device_.take(bytes);
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+  };
+  std::byte* device = taken();
+  if (!device) {
+    make_room_();
+    device = taken();
   }
+  require(device != nullptr, "[cuda] out of memory: cannot allocate ", bytes, " bytes for the ids of a batch");
   for (size_t done = 0; done < bytes;) {
     if (staged_ == kStaging) {
       check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize(copies)");
@@ -176,13 +187,14 @@ Context& Context::of(int index) {
 
 Context::Context(int index) : index_(index), poisons_(is_on("GYRE_CUDA_POISON", false)), pool_(kRegion) {
   check(cudaSetDevice(index), "cudaSetDevice");
+  if (const std::string missing = missing_code(); !missing.empty()) throw UsageError("[cuda] ", missing);
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
   name_ = properties.name;
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
   check(cublasLtCreate(&cublas_), "cublasLtCreate");
   workspace_ = allocate(kWorkspace);
-  uploads_ = std::make_unique<Uploads>(stream_, poisons_);
+  uploads_ = std::make_unique<Uploads>(stream_, poisons_, [this] { release(); });
 }
 
 std::shared_ptr<void> Context::allocate(size_t bytes) {
@@ -209,6 +221,11 @@ std::byte* Context::take(size_t bytes) {
 void Context::give_back(void* block) {
   const std::lock_guard lock(mutex_);
   pool_.give_back(static_cast<std::byte*>(block));
+}
+
+void Context::release() {
+  const std::lock_guard lock(mutex_);
+  pool_.release();
 }
 
 MemoryStats Context::memory_stats() {

@@ -14,6 +14,7 @@
 #include <cuda_runtime.h>
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -41,6 +42,7 @@ class DevicePool {
   std::byte* take(size_t bytes);     // aligned to 256 bytes; throws std::bad_alloc
   void give_back(std::byte* block);  // does not report errors of the GPU, which the next call that waits does
   size_t block_bytes(size_t bytes) const { return blocks_.block_bytes(bytes); }
+  void release() { blocks_.release(); }  // returns the regions without a block in use to the GPU
   const MemoryStats& stats() const { return blocks_.stats(); }
 
  private:
@@ -54,8 +56,9 @@ class DevicePool {
 // thread-safe: only for the thread that queues kernels on the compute stream. Lives until the process ends.
 class Uploads {
  public:
-  // compares: a copy is compared with the host memory at each use.
-  Uploads(cudaStream_t compute, bool compares);
+  // compares: a copy is compared with the host memory at each use. make_room: returns unused memory of the tensors to
+  // the GPU, called if there is none left for a copy.
+  Uploads(cudaStream_t compute, bool compares, std::function<void()> make_room);
   Uploads(const Uploads&) = delete;
   Uploads& operator=(const Uploads&) = delete;
 
@@ -88,6 +91,7 @@ class Uploads {
 
   cudaStream_t compute_, stream_ = nullptr;
   bool compares_;
+  std::function<void()> make_room_;
   cudaEvent_t arrived_ = nullptr;
   DevicePool device_;             // separate from the tensor pool, whose free blocks the compute stream may still use
   std::byte* staging_ = nullptr;  // pinned
@@ -128,6 +132,7 @@ class Context {
 
   std::byte* take(size_t bytes);
   void give_back(void* block);
+  void release();
 
   int index_;
   bool poisons_;

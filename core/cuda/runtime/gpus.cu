@@ -15,10 +15,17 @@ std::string capability_text(int index) {
                 attribute(cudaDevAttrComputeCapabilityMinor, index));
 }
 
+// All files are compiled for the same GPUs, so that one kernel stands for all.
+__global__ void any_kernel() {}
+
 std::string name_of(int index) {
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
   return properties.name;
+}
+
+std::string describe(int index) {
+  return concat("cuda:", index, " is a ", name_of(index), " of compute capability ", capability_text(index));
 }
 
 }  // namespace
@@ -66,8 +73,27 @@ std::string missing_requirement(int index) {
                   ", counted from 0");
   }
   if (attribute(cudaDevAttrComputeCapabilityMajor, index) >= kOldestMajor) return "";
-  return concat("cuda:", index, " is a ", name_of(index), " of compute capability ", capability_text(index),
-                ", expected ", kOldestMajor, ".0 or later");
+  return concat(describe(index), ", expected ", kOldestMajor, ".0 or later");
+}
+
+std::string missing_code() {
+  cudaFuncAttributes ignored{};
+  const cudaError_t status = cudaFuncGetAttributes(&ignored, reinterpret_cast<const void*>(any_kernel));
+  switch (status) {
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorInvalidPtx:
+    case cudaErrorUnsupportedPtxVersion:
+    case cudaErrorJitCompilerNotFound:
+      break;
+    default:
+      check(status, "cudaFuncGetAttributes");
+      return "";
+  }
+  int index = 0;
+  cudaGetLastError();  // clears the error
+  check(cudaGetDevice(&index), "cudaGetDevice");
+  return concat(describe(index), ", and this gyre has no kernels for it (", cudaGetErrorString(status),
+                "): build it with -DCMAKE_CUDA_ARCHITECTURES=native");
 }
 
 }  // namespace gyre::cuda

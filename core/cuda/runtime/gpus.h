@@ -14,5 +14,8 @@ std::string gpu_text(int index);        // "NVIDIA H200 (139 GiB, compute capabi
 // The reason why no GPU, or GPU `index`, can be used, in one line. Empty if it can.
 std::string missing_requirement();
 std::string missing_requirement(int index);
+// The reason why the kernels cannot run on the current GPU, of which it creates the context: they were compiled for
+// others. Empty if they can.
+std::string missing_code();
 
 }  // namespace gyre::cuda

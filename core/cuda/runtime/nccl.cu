@@ -118,7 +118,6 @@ class NcclCollectives final : public GpuCollectives {
     NcclUniqueId unique{};
     std::memcpy(unique.bytes, id.data(), id.size());
     check(cudaSetDevice(index), "cudaSetDevice");
-    nccl_.check(nccl_.init_rank(&communicator_, size, unique, rank), "ncclCommInitRank");
     // The kernels of NCCL need few multiprocessors. Without priority they would wait until backward leaves some free.
     int lowest = 0, highest = 0;
     check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "cudaDeviceGetStreamPriorityRange");
@@ -126,6 +125,8 @@ class NcclCollectives final : public GpuCollectives {
     for (cudaEvent_t* event : {&ready_, &done_}) {
       check(cudaEventCreateWithFlags(event, cudaEventDisableTiming), "cudaEventCreate");
     }
+    // Last, because no destructor ends the communicator if the constructor throws.
+    nccl_.check(nccl_.init_rank(&communicator_, size, unique, rank), "ncclCommInitRank");
   }
   // After an error, the peers may never join a collective that was started, so the destructor must not wait for it.
   ~NcclCollectives() override {

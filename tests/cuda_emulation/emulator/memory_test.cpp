@@ -3,6 +3,7 @@
 
 #include "gyre/core/cuda/vectors.h"
 #include "tests/cuda_emulation/emulator/small_kernels.h"
+#include "tests/errors.h"
 
 using cuda_emulation::DeviceArray, cuda_emulation::mistake_in, cuda_emulation::new_stream;
 using namespace gyre::cuda;
@@ -53,6 +54,11 @@ cudaError_t launch_plainly(size_t shared, int* to) {
 }
 
 }  // namespace
+
+TEST_CASE("a launch that fails names the kernel") {
+  CHECK(contains(error_of([] { launch(write_dynamic, dim3(1), dim3(2048), 0, new_stream(), size_t{0}); }),
+                 "write_dynamic"));
+}
 
 TEST_CASE("static and dynamic shared memory together need permission above 48 KB") {
   const DeviceArray<int> to(1);
