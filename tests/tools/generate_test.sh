@@ -15,6 +15,8 @@ generate $greedy --prompt 'the' > one.txt
 contains '^the' < one.txt || fail "the prompt comes first: $(cat one.txt)"
 contains '^prompts: 2 tokens in [0-9.]+ s, [0-9.]+ tokens/s$' < report.txt || fail "the speed of the prompt: $(cat report.txt)"
 contains '^continuations: [0-9]+ tokens in .*, [0-9.]+ GB/s of weights$' < report.txt || fail "the speed of the continuation"
+generate $greedy --prompt 'the' --precision int8 > int8.txt
+contains '^weights: packed for int8 in [0-9.]+ s$' < report.txt || fail "the time of packing: $(cat report.txt)"
 check "a greedy continuation is always the same" cmp one.txt <(generate $greedy --prompt 'the')
 same "without the prompt" "the$(generate $greedy --prompt the --no-echo)" "$(cat one.txt)"
 check "from standard input" cmp one.txt <(echo the | generate $greedy)
