@@ -10,28 +10,28 @@ namespace {
 template <class D>
 __global__ void softmax_kernel(int64_t rows, D* y, const D* x, int width) {
   using T = Compute<D>;
-  const WarpRow h;
-  if (h.row >= rows) return;
-  const D* in = x + h.row * width;
-  D* out = y + h.row * width;
+  const WarpRow warp;
+  if (warp.row >= rows) return;
+  const D* in = x + warp.row * width;
+  D* out = y + warp.row * width;
   T largest = load(in), sum = 0;
-  for (int f = h.lane; f < width; f += kWarp) largest = max(largest, load(in + f));
+  for (int f = warp.lane; f < width; f += kWarp) largest = max(largest, load(in + f));
   largest = warp_max(largest);
-  for (int f = h.lane; f < width; f += kWarp) sum += std::exp(load(in + f) - largest);
+  for (int f = warp.lane; f < width; f += kWarp) sum += std::exp(load(in + f) - largest);
   const T inverse = 1 / warp_sum(sum);
-  for (int f = h.lane; f < width; f += kWarp) store(out + f, std::exp(load(in + f) - largest) * inverse);
+  for (int f = warp.lane; f < width; f += kWarp) store(out + f, std::exp(load(in + f) - largest) * inverse);
 }
 
 template <class D>
 __global__ void backward_kernel(int64_t rows, D* dx, const D* dy, const D* y, int width) {
   using T = Compute<D>;
-  const WarpRow h;
-  if (h.row >= rows) return;
-  const D *out = y + h.row * width, *g = dy + h.row * width;
+  const WarpRow warp;
+  if (warp.row >= rows) return;
+  const D *out = y + warp.row * width, *g = dy + warp.row * width;
   T dot = 0;
-  for (int f = h.lane; f < width; f += kWarp) dot += load(out + f) * load(g + f);
+  for (int f = warp.lane; f < width; f += kWarp) dot += load(out + f) * load(g + f);
   dot = warp_sum(dot);
-  for (int f = h.lane; f < width; f += kWarp) store(dx + h.row * width + f, load(out + f) * (load(g + f) - dot));
+  for (int f = warp.lane; f < width; f += kWarp) store(dx + warp.row * width + f, load(out + f) * (load(g + f) - dot));
 }
 
 }  // namespace
