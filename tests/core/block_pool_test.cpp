@@ -117,7 +117,8 @@ TEST_CASE("a pool whose system has no memory for a region takes a smaller one") 
   CHECK(pool.stats().system_allocations == 2);
   CHECK_THROWS_AS(pool.take(1), std::bad_alloc);
   for (std::byte* block : {first, second, third}) pool.give_back(block);
-  pool.give_back(pool.take(kRegion + kRegion / 2));  // of the system, to which both regions returned
+  // The pool returns both regions to the system, which then has room for one of their joint size.
+  pool.give_back(pool.take(kRegion + kRegion / 2));
 }
 
 TEST_CASE("blocks have the alignment of the pool") {

@@ -7,9 +7,9 @@
 namespace gyre::cuda {
 namespace {
 
-// What a row and a head add to the gradient of a frequency, from dy and y, the rotated x. Each `group` of heads shares
-// one head of x. `rounded`: rounds y as the tensor-core kernels do. The sums of queries and of keys largely cancel, and
-// they cancel best if y has the same rounding as in the products that dy was computed from.
+// The contribution of a row and a head to the gradient of a frequency, from dy and y, the rotated x. Each `group` of
+// heads shares one head of x. `rounded`: rounds y as the tensor-core kernels do. The sums of queries and of keys
+// largely cancel, and they cancel best if y has the same rounding as in the products that dy was computed from.
 template <class D>
 struct FrequencyTerm {
   using T = Compute<D>;
