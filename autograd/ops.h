@@ -126,6 +126,8 @@ Var self_attention(const Var& qkv, const Segments& segments, const AttentionOpti
 // The attention weights of one segment at a recorded node of attention() or self_attention(), recomputed without
 // dropout: (heads, queries, keys), f32 on the CPU. Throws for a node of any other op.
 Tensor attention_weights(const Tape& tape, int node, int segment);
+// The nodes of softmax attention from node `begin` on, in the order of the calls.
+std::vector<int> attention_nodes(const Tape& tape, size_t begin = 0);
 
 // Intermediate tensors of softmax attention for one segment, recomputed for inspection tools: f32 on the CPU. Backward
 // needs none of them.

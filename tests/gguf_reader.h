@@ -9,6 +9,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/file.h"
+#include "tests/byte_reader.h"
 
 struct GgufFile {
   struct Entry {
@@ -21,22 +22,24 @@ struct GgufFile {
   std::map<std::string, Entry> tensors{};
   std::string data{};
 
-  explicit GgufFile(const gyre::Path& path) : bytes_(gyre::read_file(path)) {
-    gyre::require(take(4) == "GGUF" && number<uint32_t>() == 3, "[test] expected GGUF 3");
-    const auto tensor_count = number<uint64_t>(), key_count = number<uint64_t>();
+  explicit GgufFile(const gyre::Path& path) {
+    ByteReader file(gyre::read_file(path));
+    gyre::require(file.take(4) == "GGUF" && file.number<uint32_t>() == 3, "[test] expected GGUF 3");
+    const auto tensor_count = file.number<uint64_t>(), key_count = file.number<uint64_t>();
     for (uint64_t i = 0; i < key_count; ++i) {
-      const std::string name = text();
-      keys[name] = value(number<uint32_t>());
+      const std::string name = file.text<uint64_t>();
+      keys[name] = value(file, file.number<uint32_t>());
     }
     for (uint64_t i = 0; i < tensor_count; ++i) {
-      Entry& entry = tensors[text()];
-      const auto axes = number<uint32_t>();
-      for (uint32_t axis = 0; axis < axes; ++axis) entry.sizes.push_back(number<uint64_t>());
-      entry.type = number<uint32_t>();
-      entry.offset = number<uint64_t>();
+      Entry& entry = tensors[file.text<uint64_t>()];
+      const auto axes = file.number<uint32_t>();
+      for (uint32_t axis = 0; axis < axes; ++axis) entry.sizes.push_back(file.number<uint64_t>());
+      entry.type = file.number<uint32_t>();
+      entry.offset = file.number<uint64_t>();
       gyre::require(entry.offset % 32 == 0, "[test] expected aligned tensors");
     }
-    data = bytes_.substr((at_ + 31) / 32 * 32);
+    file.take((32 - file.place() % 32) % 32);
+    data = file.take(file.left());
   }
 
   std::vector<float> floats(const std::string& name) const {
@@ -51,46 +54,28 @@ struct GgufFile {
   }
 
  private:
-  std::string take(size_t count) {
-    gyre::require(at_ + count <= bytes_.size(), "[test] the file ends early");
-    at_ += count;
-    return bytes_.substr(at_ - count, count);
-  }
-  template <class T>
-  T number() {
-    T x;
-    std::memcpy(&x, take(sizeof x).data(), sizeof x);
-    return x;
-  }
-  std::string text() {
-    const auto size = number<uint64_t>();
-    return take(size);
-  }
-  std::string value(uint32_t type) {
+  static std::string value(ByteReader& file, uint32_t type) {
     switch (type) {
       case 0:
-        return std::to_string(number<uint8_t>());
+        return std::to_string(file.number<uint8_t>());
       case 4:
-        return std::to_string(number<uint32_t>());
+        return std::to_string(file.number<uint32_t>());
       case 5:
-        return std::to_string(number<int32_t>());
+        return std::to_string(file.number<int32_t>());
       case 6:
-        return gyre::concat(number<float>());
+        return gyre::concat(file.number<float>());
       case 7:
-        return number<uint8_t>() == 0 ? "false" : "true";
+        return file.number<uint8_t>() == 0 ? "false" : "true";
       case 8:
-        return text();
+        return file.text<uint64_t>();
       default:
         break;
     }
     gyre::require(type == 9, "[test] unknown type of a value: ", type);
-    const auto of = number<uint32_t>();
-    const auto count = number<uint64_t>();
+    const auto of = file.number<uint32_t>();
+    const auto count = file.number<uint64_t>();
     std::string list;
-    for (uint64_t i = 0; i < count; ++i) list += (i == 0 ? "" : "\n") + value(of);
+    for (uint64_t i = 0; i < count; ++i) list += (i == 0 ? "" : "\n") + value(file, of);
     return list;
   }
-
-  std::string bytes_;
-  size_t at_ = 0;
 };

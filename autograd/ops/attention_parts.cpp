@@ -163,6 +163,14 @@ Tensor keep_of(const AttentionSegment& s) {
 
 }  // namespace
 
+std::vector<int> attention_nodes(const Tape& tape, size_t begin) {
+  std::vector<int> found;
+  for (size_t node = begin; node < tape.nodes().size(); ++node) {
+    if (tape.nodes()[node].name() == "attention") found.push_back(int(node));
+  }
+  return found;
+}
+
 // The output of attention is P if the values are the columns of the identity matrix.
 Tensor attention_weights(const Tape& tape, int node, int segment) {
   const AttentionSegment s(tape, node, segment);

@@ -19,13 +19,11 @@ Tensor cross_weights(const EncoderDecoder& model, Kernels& kernels, const std::v
   const Var encoded = model.encode(tape, tensor_of(source), sources);
   const size_t decoder = tape.nodes().size();
   model.decode(tape, encoded, sources, tensor_of(inputs), one_segment(inputs));
-  int found = 0;
-  for (size_t node = decoder; node < tape.nodes().size(); ++node) {
-    if (tape.nodes()[node].name() != "attention") continue;
-    const int number = found++;  // every layer has self-attention, then cross-attention
-    if (number == 2 * layer + 1) return attention_weights(tape, int(node), 0);
-  }
-  throw Error("[alignment] expected one of the ", found / 2, " decoder layers, counted from 0, got ", layer);
+  const std::vector<int> nodes = attention_nodes(tape, decoder);  // two per layer: self-attention and cross-attention
+  const int layers = int(nodes.size() / 2);
+  require(layer >= 0 && layer < layers, "[alignment] expected one of the ", layers,
+          " decoder layers, counted from 0, got ", layer);
+  return attention_weights(tape, nodes[2 * size_t(layer) + 1], 0);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "gyre/core/io/json.h"
 #include "gyre/models/position/rope.h"
+#include "tests/byte_reader.h"
 #include "tests/train/pretrained/hugging_face_copy.h"
 
 using namespace gyre;
@@ -28,45 +29,30 @@ class ModelBin {
     std::string bytes;
   };
 
-  explicit ModelBin(const Path& path) : content_(read_file(path)) {
-    CHECK(number<uint32_t>() == 6);
+  explicit ModelBin(const Path& path) {
+    ByteReader file(read_file(path));
+    const auto text = [&] {
+      const std::string bytes = file.text<uint16_t>();
+      CHECK(bytes.back() == '\0');
+      return bytes.substr(0, bytes.size() - 1);
+    };
+    CHECK(file.number<uint32_t>() == 6);
     CHECK(text() == "TransformerSpec");
-    CHECK(number<uint32_t>() == 7);
-    for (uint32_t left = number<uint32_t>(); left > 0; --left) {
+    CHECK(file.number<uint32_t>() == 7);
+    for (uint32_t left = file.number<uint32_t>(); left > 0; --left) {
       Variable& variable = variables[text()];
-      for (auto axes = number<uint8_t>(); axes > 0; --axes) variable.axes.push_back(number<uint32_t>());
-      variable.type = number<uint8_t>();
-      variable.bytes = take(number<uint32_t>());
+      for (auto axes = file.number<uint8_t>(); axes > 0; --axes) variable.axes.push_back(file.number<uint32_t>());
+      variable.type = file.number<uint8_t>();
+      variable.bytes = file.text<uint32_t>();
     }
-    for (uint32_t left = number<uint32_t>(); left > 0; --left) {
+    for (uint32_t left = file.number<uint32_t>(); left > 0; --left) {
       const std::string alias = text();
       variables[alias] = variables.at(text());
     }
-    CHECK(place_ == content_.size());
+    CHECK(file.left() == 0);
   }
 
   std::map<std::string, Variable> variables;
-
- private:
-  std::string take(size_t bytes) {
-    REQUIRE(bytes <= content_.size() - place_);
-    place_ += bytes;
-    return content_.substr(place_ - bytes, bytes);
-  }
-  template <class T>
-  T number() {
-    T value;
-    std::memcpy(&value, take(sizeof value).data(), sizeof value);
-    return value;
-  }
-  std::string text() {
-    const std::string bytes = take(number<uint16_t>());
-    CHECK(bytes.back() == '\0');
-    return bytes.substr(0, bytes.size() - 1);
-  }
-
-  std::string content_;
-  size_t place_ = 0;
 };
 
 EncoderDecoderConfig small_translation(const std::string& position) {

@@ -76,16 +76,15 @@ std::vector<std::string> pieces_of(const Ids& ids, const Vocabulary& vocabulary)
   return pieces;
 }
 
-// Weights of one layer. The layers are the nodes of softmax attention from node `begin` on: number `first`, and then
-// every `step`-th one.
-Tensor weights_of_layer(const Tape& tape, size_t begin, int first, int step, int layer) {
-  int found = 0, layers = 0;
-  for (size_t node = begin; node < tape.nodes().size(); ++node) {
-    if (tape.nodes()[node].name() != "attention" || found++ % step != first) continue;
-    if (layers++ == layer) return attention_weights(tape, int(node), 0);
-  }
-  throw UsageError("--layer: expected one of the ", layers, " layers with softmax attention, counted from 0, got ",
-                   layer);
+// Weights of one layer. From node `begin` on, each layer has `per_layer` nodes of softmax attention; the weights are
+// those at number `number` of them.
+Tensor weights_of_layer(const Tape& tape, size_t begin, size_t number, size_t per_layer, int layer) {
+  const std::vector<int> nodes = attention_nodes(tape, begin);
+  const size_t layers = nodes.size() / per_layer;
+  if (size_t(layer) >= layers)
+    throw UsageError("--layer: expected one of the ", layers, " layers with softmax attention, counted from 0, got ",
+                     layer);
+  return attention_weights(tape, nodes[size_t(layer) * per_layer + number], 0);
 }
 
 void reject_bos(const AttentionMapOptions& options, const Path& model) {
