@@ -259,7 +259,7 @@ benchmarks() {
   bench step --preset mlm-small --steps 1 --precision auto --recompute block : tokens_per_second step_ms peak_rss_mb activations_mb
   bench ops --preset multi30k-tiny --steps 1 : gbytes limit_gbytes memory_share forward_ms
   OMP_DYNAMIC=true bench gemm --preset multi30k-tiny --steps 1 --threads 2 : forward_gflops dinput_gflops dweight_gflops
-  bench attention --kind linear,softmax --lengths 64,100 --steps 1 : us_per_token peak_mb
+  bench attention --kind linear,softmax --lengths 64,100 --segments 3 --steps 1 : us_per_token peak_mb
   bench decode --text train --sentences 20 --steps 1 : sentences_per_second tokens_per_second peak_rss_mb
   bench decode --model run/ --input test.en --steps 1 : sentences_per_second tokens_per_second peak_rss_mb
   bench decode --model run/ --input test.en --steps 1 --precision int8 : sentences_per_second tokens_per_second

@@ -19,6 +19,25 @@ case $1 in
 esac
 PROGRAM
 chmod +x gyre
+# Nsight Compute's lines about three steps of three launches, the third of which judges the gradient.
+cat > ncu << 'PROGRAM'
+#!/usr/bin/env bash
+while [ $# -gt 0 ] && [ "$1" != --log-file ]; do shift; done
+exec > "$2"
+echo '==PROF== Connected'
+echo '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value"'
+line() { echo "\"$1\",\"7\",\"gyre\",\"host\",\"$2\",\"1\",\"7\",\"(1, 1, 1)\",\"(1, 1, 1)\",\"0\",\"9.0\",\"Command line profiler metrics\",\"$3\",\"$4\",\"$5\""; }
+for step in 0 1 2; do
+  for kernel in 0 1 2; do
+    name='void gyre::cuda::(anonymous namespace)::scale_kernel<float, (int)64>(float *, const float *)'
+    [ $kernel -ne 2 ] || name='gyre::cuda::<unnamed>::judge_kernel(double *, const double *)'
+    line $((3 * step + kernel)) "$name" dram__bytes.sum byte "$((2 * step)),000,000"
+    line $((3 * step + kernel)) "$name" gpu__time_duration.sum ns "$((1 + step)),000"
+  done
+done
+PROGRAM
+chmod +x ncu
+PATH=$work:$PATH
 export GYRE=$work/gyre TESTS=$work/none
 
 run() { # run FAULT OPTIONS...: sets $status
@@ -41,3 +60,13 @@ same "the parts after one that hangs run" "$status $(result_of gradients) $(resu
 run none --only .
 same "without a GPU only the machine is reported" "$status $(grep -c '^| [a-z]' report/report.md)" "1 2"
 check "the message" contains 'expected a GPU that gyre can use, got none' < run.log
+
+# The quick halves: each part has its line, also without the program's tests, PyTorch and a GPU.
+run pass --quick 1
+same "the first half" "$status $(result_of kernels-nmt-base-25k) $(result_of nccl-one-rank) $(result_of step-llama-160m-32k-bf16)" \
+  "0 passed not run passed"
+check "the list of kernels" grep -qE '^ +0\.006 +66\.7% +2 +1333  scale_kernel<float, 64>$' report/report.md
+check "its sum" contains '3 kernels take 0.01 ms of a step of 5.00 ms' < report/report.md
+run pass --quick 2 --limit-scale 0.5
+same "the second half" "$(result_of attention-512) $(result_of racecheck-norm) $(grep -c '^| [a-z]' report/report.md)" "passed not run 12"
+rejects 2 'gpu-check: --quick: expected 1 or 2, got 3' "$ROOT/tools/scripts/gpu_check.sh" --quick 3

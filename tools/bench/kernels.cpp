@@ -547,10 +547,11 @@ class AttentionLayer {
 AttentionRow measure(Kernels& kernels, const AttentionBench& bench, AttentionKind kind, const AttentionLayer& layer,
                      int64_t length) {
   const Device device = kernels.device();
-  const Segments text = Segments::from_lengths({int32_t(length)});
+  const Segments text = Segments::from_lengths(std::vector<int32_t>(size_t(bench.segments), int32_t(length)));
+  const int64_t tokens = bench.segments * length;
   const DType type = bench.precision == Precision::bf16 ? DType::bf16 : DType::f32;
-  const Tensor x = normal_tensor({length, bench.dim}, DType::f32, 1, 0).to(type).to(device);
-  const Tensor cotangent = normal_tensor({length, bench.dim}, DType::f32, 2, 0).to(type).to(device);
+  const Tensor x = normal_tensor({tokens, bench.dim}, DType::f32, 1, 0).to(type).to(device);
+  const Tensor cotangent = normal_tensor({tokens, bench.dim}, DType::f32, 2, 0).to(type).to(device);
   std::vector<double> forward, backward;
   double peak = 0, flops = 0;
   for (int i = 0; i <= bench.repetitions; ++i) {
@@ -566,11 +567,12 @@ AttentionRow measure(Kernels& kernels, const AttentionBench& bench, AttentionKin
     peak = memory.mb();
     flops = kTrainingFlopsFactor * tape.flops();
   }
-  return {kind, length, median(forward), median(backward), flops, peak};
+  return {kind, length, bench.segments, median(forward), median(backward), flops, peak};
 }
 
 double seconds_of(const AttentionRow& row) { return row.forward_seconds + row.backward_seconds; }
-double per_token(const AttentionRow& row) { return seconds_of(row) / double(row.length); }
+double per_token(const AttentionRow& row) { return seconds_of(row) / double(row.segments * row.length); }
+double kb_per_token(const AttentionRow& row) { return 1024 * row.peak_mb / double(row.segments * row.length); }
 
 }  // namespace
 
@@ -601,13 +603,14 @@ Json rows_json(const AttentionReport& report) {
   for (const AttentionRow& r : report.rows)
     rows.push_back({{"kind", enum_name(r.kind)},
                     {"length", r.length},
+                    {"segments", r.segments},
                     {"forward_ms", rounded(1e3 * r.forward_seconds)},
                     {"backward_ms", rounded(1e3 * r.backward_seconds)},
                     {"gflops", rounded(r.flops / seconds_of(r) / 1e9)},
                     {"share", rounded(r.flops / seconds_of(r) / report.limit_flops)},
                     {"us_per_token", rounded(1e6 * per_token(r))},
                     {"peak_mb", rounded(r.peak_mb)},
-                    {"peak_kb_per_token", rounded(1024 * r.peak_mb / double(r.length))}});
+                    {"peak_kb_per_token", rounded(kb_per_token(r))}});
   return rows;
 }
 
@@ -617,8 +620,7 @@ void print_rows(const AttentionReport& report) {
   for (const AttentionRow& r : report.rows)
     std::printf("%-8s %8lld %12.2f %12.2f %6.1f%% %12.3f %10.1f %12.2f\n", std::string(enum_name(r.kind)).c_str(),
                 static_cast<long long>(r.length), 1e3 * r.forward_seconds, 1e3 * r.backward_seconds,
-                100 * r.flops / seconds_of(r) / report.limit_flops, 1e6 * per_token(r), r.peak_mb,
-                1024 * r.peak_mb / double(r.length));
+                100 * r.flops / seconds_of(r) / report.limit_flops, 1e6 * per_token(r), r.peak_mb, kb_per_token(r));
 }
 
 }  // namespace gyre

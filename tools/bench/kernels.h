@@ -99,11 +99,12 @@ Json to_json(const GemmReport& report);
 Json rows_json(const GemmReport& report);
 void print_rows(const GemmReport& report);
 
-// gyre bench attention measures time and memory of self-attention over one long sequence, forward and backward, at
-// growing lengths for each kind of attention.
+// gyre bench attention measures time and memory of self-attention over long sequences, forward and backward, at growing
+// lengths for each kind of attention.
 struct AttentionBench {
   std::vector<AttentionKind> kinds{AttentionKind::linear, AttentionKind::softmax};
-  std::vector<int64_t> lengths{1024, 2048, 4096, 8192, 16384, 32768, 65536};  // tokens
+  std::vector<int64_t> lengths{1024, 2048, 4096, 8192, 16384, 32768, 65536};  // tokens of a sequence
+  int64_t segments = 1;                                                       // sequences of each length
   AttentionConfig attention;                                                  // options other than the kind
   int64_t dim = 256, heads = 4;
   bool causal = true;
@@ -113,7 +114,7 @@ struct AttentionBench {
 
 struct AttentionRow {
   AttentionKind kind;
-  int64_t length;
+  int64_t length, segments;
   double forward_seconds, backward_seconds;  // medians
   double flops;                              // FLOPs of forward and backward
   double peak_mb;                            // peak memory of tensors between ops, in MiB

@@ -179,10 +179,12 @@ int attention(AttentionArgs& args) {
     throw UsageError("--heads: expected a number that divides --dim-emb ", bench.dim, ", got ", bench.heads);
   for (const int64_t length : bench.lengths)
     if (length < 1) throw UsageError("--lengths: expected lengths of at least 1, got ", length);
+  expect_at_least(1, "--segments", bench.segments);
   bench.repetitions = args.repetitions;
   bench.precision = args.precision.on(kernels);
   Json summary = setting(kernels, bench.precision);
-  summary["layer"] = concat(bench.dim, " wide, ", bench.heads, " heads, ", bench.causal ? "causal" : "not causal");
+  summary["layer"] = concat(bench.dim, " wide, ", bench.heads, " heads, ", bench.causal ? "causal" : "not causal", ", ",
+                            bench.segments, bench.segments == 1 ? " sequence" : " sequences");
   print_report(summary, run_attention_bench(kernels, bench), "rows", args.json);
   return 0;
 }
@@ -195,6 +197,7 @@ void add_attention(Program& program) {
                       [args] { return attention(*args); });
   table.add_list("--kind", args->bench.kinds, "WORD,...", "kinds of attention");
   table.add_list("--lengths", args->bench.lengths, "TOKENS,...", "sequence lengths");
+  table.add("--segments", args->bench.segments, "NUMBER", "sequences of each length in a batch");
   table.add("--dim-emb", args->bench.dim, "NUMBER", "width of the layer");
   table.add("--heads", args->bench.heads, "HEADS", "number of attention heads");
   table.add_flag("--causal,!--no-causal", args->bench.causal,

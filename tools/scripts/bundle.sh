@@ -86,7 +86,7 @@ fi
 # Include the files that gpu_check.sh and the tests read.
 (
   cd "$source"
-  find tools/scripts tools/recipes tools/bench \( -name '*.sh' -o -name '*.toml' -o -name '*.py' \) -print0
+  find tools/scripts tools/recipes tools/bench \( -name '*.sh' -o -name '*.awk' -o -name '*.toml' -o -name '*.py' \) -print0
   [ $tests = no ] || find tests \( -path '*/golden/*' -o -name '*.sh' \) -type f -print0
 ) | tar -C "$source" -c --null -T - | tar -C "$root" -x
 

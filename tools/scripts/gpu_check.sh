@@ -2,16 +2,19 @@
 # Checks Gyre on a machine with a GPU: first the facts of the machine, the CUDA tests, gradients and reproducible bits;
 # then compute-sanitizer; then speed in comparison with the prediction of gyre plan, PyTorch and the machine's limits;
 # then whole trainings. Each part has its own time limit, and the report is complete up to the part that ran last.
-#   tools/scripts/gpu_check.sh [--minutes N] [--limit-scale X] [--output DIR] [--device cuda:N] [--data DIR] [--only REGEX]
+#   tools/scripts/gpu_check.sh [--quick 1|2] [--minutes N] [--limit-scale X] [--output DIR] [--device cuda:N] [--data DIR] [--only REGEX]
 # The program is GYRE, with its tests in the folder TESTS; else the bundle that contains this script; else the build of
 # 'make cuda'. PYTHON (python3) may have torch. DIR (default gpu-check) gets report.md, report.jsonl and log, updated
 # after each part. --only selects parts by name, --limit-scale multiplies their time limits, --minutes limits all of them
-# together. --data: a folder with Multi30k (see multi30k.sh). Exit status 1: no GPU, or a part about correctness failed.
+# together. --data: a folder with Multi30k (see multi30k.sh). --quick: for a machine that is at hand for a quarter of an
+# hour, the most telling parts in two halves of at most eight minutes. Exit status 1: no GPU, or a part about correctness
+# failed.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
-minutes=40 scale=1 out=gpu-check device=cuda data=$root/../shared/data/multi30k only=.
+quick='' minutes=40 scale=1 out=gpu-check device=cuda data=$root/../shared/data/multi30k only=.
 while [ $# -gt 0 ]; do
   case $1 in
+    --quick) quick=$2 ;;
     --minutes) minutes=$2 ;;
     --limit-scale) scale=$2 ;;
     --output) out=$2 ;;
@@ -22,6 +25,7 @@ while [ $# -gt 0 ]; do
   esac
   shift 2
 done
+[[ $quick =~ ^[12]?$ ]] || { echo "gpu-check: --quick: expected 1 or 2, got $quick" >&2; exit 2; }
 deadline=$((SECONDS + minutes * 60))
 scale=$(awk -v x="$scale" 'BEGIN { printf "%d", 100 * x }') # in percent
 bar=97 # minimum exact match in percent, on held-out sentences of the synthetic corpus
@@ -93,6 +97,21 @@ cuda_tests() {
 poisoned_tests() { # new memory holds NaN, so that a kernel that reads what nobody wrote gives a wrong result
   export GYRE_CUDA_POISON=1
   cuda_tests
+}
+
+core_tests() { # core_tests NAMES: the tests of the core library with these names
+  have_tests
+  within "$tests/test_core" --test-case="$1" > "$work/doctest" || { cat "$work/doctest"; exit 1; }
+  cat "$work/doctest"
+  ! grep '^skipped: ' "$work/doctest" || cannot "$(grep -m 1 '^skipped: ' "$work/doctest")"
+  say "$(grep -oE 'NCCL [0-9.]+' "$work/doctest" | head -n 1), $(grep -oE '[0-9]+ passed' "$work/doctest" | head -n 1)"
+}
+
+op_rows() { # op_rows TEXT: the rows of the op table with this text in their names
+  have_tests
+  GYRE_OPS=$1 within "$tests/test_autograd" --test-case='every op on a GPU*' > "$work/doctest" || { cat "$work/doctest"; exit 1; }
+  cat "$work/doctest"
+  say "the rows $1 of the op table: $(grep -oE '[0-9]+ passed' "$work/doctest" | head -n 1)"
 }
 
 gradients() {
@@ -188,15 +207,19 @@ generation() { # trains a small LLaMA, and continues prompts greedily on the GPU
   [ "$same" -ge 18 ]
 }
 
-sanitize() { # sanitize TOOL: runs the op table under this tool of compute-sanitizer
-  local rc=0 tool
+sanitize() { # sanitize TOOL [ROWS]: runs the op table, or its rows with this text in their names, under a tool of compute-sanitizer
+  local rc=0 tool tests_of=(--source-file='*cuda_test*')
   tool=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2> /dev/null) || cannot "compute-sanitizer is not installed"
   have_tests
+  if [ -n "${2:-}" ]; then
+    export GYRE_OPS=$2
+    tests_of+=(--test-case='every op on a GPU*')
+  fi
   case $1 in # one allocation per tensor, so that the tool knows its end and the bytes that nobody wrote
     memcheck | initcheck) export GYRE_CUDA_POOL=0 ;;
   esac
   within "$tool" --tool "$1" --target-processes all --error-exitcode 9 --print-limit 20 "$tests/test_autograd" \
-    --source-file='*cuda_test*' > "$work/sanitizer" 2>&1 || rc=$?
+    "${tests_of[@]}" > "$work/sanitizer" 2>&1 || rc=$?
   tail -n 200 "$work/sanitizer"
   grep -qE 'Device not supported|not supported on this' "$work/sanitizer" && cannot "compute-sanitizer does not work here: $(grep -m 1 'not supported' "$work/sanitizer")"
   if grep -E '=========' "$work/sanitizer" | grep -qE 'Invalid|Race reported|Uninitialized|Barrier error|leaked'; then
@@ -204,7 +227,7 @@ sanitize() { # sanitize TOOL: runs the op table under this tool of compute-sanit
     exit 1
   fi
   case $rc in
-    0) say "the op table on CUDA: $(grep -m 1 SUMMARY "$work/sanitizer" | tr -d = || echo 'no errors')" ;;
+    0) say "the op table on CUDA${2:+, rows $2}: $(grep -m 1 SUMMARY "$work/sanitizer" | tr -d = || echo 'no errors')" ;;
     124 | 137) say "no errors until the time limit" ;;
   esac
   return $rc
@@ -228,29 +251,63 @@ bench() { # bench WHAT OPTIONS...: prints the JSON and records it
 }
 
 steps=20 # a multiple of the number of different batches, so that both sides process the same tokens
-step_against_torch() { # step_against_torch PRESET PRECISION
-  local preset=$1 precision=$2 ours eager='' compiled='' torch=(--preset "$1" --precision "$2" --device "$device" --steps "$steps")
+# step_against_torch PRESET PRECISION [VARIANT...]: a step beside PyTorch's. VARIANT: eager, compiled (torch.compile) or
+# cudnn (compiled, with cuDNN's attention). Default: eager compiled.
+step_against_torch() {
+  local preset=$1 precision=$2 variant other speed summary rows=() torch=(--preset "$1" --precision "$2" --device "$device" --steps "$steps")
+  local ours
+  shift 2
+  [ $# -gt 0 ] || set -- eager compiled
   ours=$(bench step --preset "$preset" --precision "$precision" --steps "$steps")
-  if has_torch; then
-    eager=$(within "$python" "$root/tools/bench/peers/torch_gpu.py" "${torch[@]}") && record "$eager" > /dev/null || eager=
-    compiled=$(within "$python" "$root/tools/bench/peers/torch_gpu.py" "${torch[@]}" --compile) && record "$compiled" > /dev/null || compiled=
-  fi
-  local speed share eager_speed compiled_speed other
-  speed=$(field tokens_per_second <<< "$ours") share=$(field share <<< "$ours")
-  eager_speed=$(field tokens_per_second <<< "$eager" || true)
-  compiled_speed=$(field tokens_per_second <<< "$compiled" || true)
-  say "$(number "$speed" %.0f) tokens/s, $(awk -v s="$share" 'BEGIN { printf "%.1f", 100 * s }') % of the limit;" \
-    "PyTorch $(number "$eager_speed" %.0f), compiled $(number "$compiled_speed" %.0f);" \
-    "ratios $(ratio "$speed" "$eager_speed") and $(ratio "$speed" "$compiled_speed")"
-  for other in "$eager" "$compiled"; do # the mean number of masked tokens may differ, but not that of all tokens
-    [ -z "$other" ] || same_tokens "$ours" "$other" || { say "PyTorch's steps have $(field tokens_per_step <<< "$other") tokens, Gyre's $(field tokens_per_step <<< "$ours")"; exit 1; }
+  speed=$(field tokens_per_second <<< "$ours")
+  summary="$(number "$speed" %.0f) tokens/s, $(awk -v s="$(field share <<< "$ours")" 'BEGIN { printf "%.1f", 100 * s }') % of the limit"
+  for variant in "$@"; do
+    has_torch || continue
+    case $variant in
+      eager) other=$(within "$python" "$root/tools/bench/peers/torch_gpu.py" "${torch[@]}") || other= ;;
+      compiled) other=$(within "$python" "$root/tools/bench/peers/torch_gpu.py" "${torch[@]}" --compile) || other= ;;
+      cudnn) other=$(within "$python" "$root/tools/bench/peers/torch_gpu.py" "${torch[@]}" --compile --attention cudnn) || other= ;;
+    esac
+    summary+="; PyTorch, $variant: $(number "$(field tokens_per_second <<< "$other" || true)" %.0f), ratio $(ratio "$speed" "$(field tokens_per_second <<< "$other" || true)")"
+    [ -n "$other" ] || continue
+    record "$other" > /dev/null
+    # The mean number of masked tokens may differ, but not that of all tokens.
+    same_tokens "$ours" "$other" || { say "PyTorch's steps have $(field tokens_per_step <<< "$other") tokens, Gyre's $(field tokens_per_step <<< "$ours")"; exit 1; }
+    rows+=("| PyTorch, $variant | $(field tokens_per_second <<< "$other") | $(field step_ms <<< "$other") | $(field peak_mb <<< "$other") | matrix product: $(field matmul_tflops <<< "$other") TFLOP/s, padding: $(field padding <<< "$other") |")
   done
+  say "$summary"
   detail "| | tokens/s | ms per step | MiB | share of limit |"
   detail "|---|---|---|---|---|"
-  detail "| Gyre | $speed | $(field step_ms <<< "$ours") | $(field peak_gpu_mb <<< "$ours") | $share of $(field limit_gflops <<< "$ours") GFLOP/s |"
-  [ -z "$eager" ] || detail "| PyTorch | $eager_speed | $(field step_ms <<< "$eager") | $(field peak_mb <<< "$eager") | matrix product: $(field matmul_tflops <<< "$eager") TFLOP/s |"
-  [ -z "$compiled" ] || detail "| PyTorch, compiled | $compiled_speed | $(field step_ms <<< "$compiled") | $(field peak_mb <<< "$compiled") | |"
-  [ -n "$eager" ] || detail "No comparison with PyTorch: $python has no torch with GPU support, or it failed or ran out of time (see the log)."
+  detail "| Gyre | $speed | $(field step_ms <<< "$ours") | $(field peak_gpu_mb <<< "$ours") | $(field share <<< "$ours") of $(field limit_gflops <<< "$ours") GFLOP/s |"
+  [ ${#rows[@]} -eq 0 ] || detail "$(printf '%s\n' "${rows[@]}")"
+  [ ${#rows[@]} -eq $# ] || detail "PyTorch is missing in $(($# - ${#rows[@]})) of $# comparisons: $python has no torch with GPU support, or it failed or ran out of time (see the log)."
+}
+
+# kernels PRESET: every kernel of a training step by Nsight Compute, with time and bytes. The step lasts from one verdict
+# about the gradient to the next; what the sum of its kernels leaves of a step without ncu are gaps between them.
+kernels() {
+  local tool ours
+  tool=$(command -v ncu || ls /usr/local/cuda/bin/ncu 2> /dev/null) || cannot "ncu is not installed"
+  ours=$(bench step --preset "$1" --precision bf16 --steps "$steps")
+  within "$tool" --clock-control none --cache-control none --target-processes all --csv --print-units base \
+    --log-file "$work/ncu" --metrics gpu__time_duration.sum,dram__bytes.sum \
+    "$gyre" bench step --preset "$1" --precision bf16 --steps 1 --device "$device" --json || true
+  ! grep -q ERR_NVGPUCTRPERM "$work/ncu" || cannot "ncu may not read the GPU's counters here"
+  awk -F '","' -v step="$(field step_ms <<< "$ours")" -f "$root/tools/scripts/kernel_list.awk" "$work/ncu" > "$work/kernels" ||
+    { tail -n 5 "$work/ncu"; say "ncu listed no step"; exit 1; }
+  detail "$(sed 's/^/    /' "$work/kernels")"
+  say "$(head -n 1 "$work/kernels")"
+}
+
+long_contexts() { # steps of one segment of many tokens: time and memory
+  local length json what=
+  for length in 32768 131072; do
+    json=$(within "$gyre" inspect profile --preset llama-tiny --vocab-size 8192 --segments 1 --length $length --steps 1 \
+      --precision bf16 --device "$device" --json)
+    record "$json" > /dev/null
+    what+="; $length tokens: $(field step_ms <<< "$json") ms, $(field peak_tensor_mib <<< "$json") MiB"
+  done
+  say "${what#; }"
 }
 
 table() { # table WHAT OPTIONS...: adds the table of gyre bench to the report, and its JSON to report.jsonl
@@ -303,31 +360,54 @@ if [ $failures -gt 0 ]; then
   echo "$out/report.md: $(sed -n 's/^| machine |[^|]*|[^|]*| \(.*\) |$/\1/p' "$out/report.md")" >&2
   exit 1
 fi
-part correct 120 tests cuda_tests
-part correct 120 tests-poisoned poisoned_tests
-part correct 90 gradients gradients
-part correct 90 same-bits same_bits
-part sound 120 memcheck sanitize memcheck
-part sound 120 racecheck sanitize racecheck
-part speed 60 profile-nmt-base-25k table step --preset nmt-base-25k --precision bf16 --profile
-part speed 40 gemm-bf16 table gemm --preset nmt-big-25k --precision bf16
-part speed 120 step-nmt-base-25k-bf16 step_against_torch nmt-base-25k bf16
-part speed 120 step-nmt-big-25k-bf16 step_against_torch nmt-big-25k bf16
-part speed 120 step-mlm-base-32k-bf16 step_against_torch mlm-base-32k bf16
-part speed 120 step-llama-160m-32k-bf16 step_against_torch llama-160m-32k bf16
-part correct 150 training training
-part speed 40 decode-bf16 decode bf16
-part correct 90 masked-language masked_language
-part correct 60 generation generation
-part speed 600 multi30k multi30k
-part speed 120 two-gpus two_gpus
-part speed 60 ops-bf16 table ops --preset nmt-base-25k --precision bf16
-part sound 60 initcheck sanitize initcheck
-part sound 60 synccheck sanitize synccheck
-part speed 120 step-nmt-base-25k-tf32 step_against_torch nmt-base-25k tf32
-part speed 40 gemm-tf32 table gemm --preset nmt-base-25k --precision tf32
-part speed 120 step-nmt-base-25k-fp32 step_against_torch nmt-base-25k fp32
-part speed 40 decode-fp32 decode fp32
+case $quick in
+  1)
+    part correct 40 attention-ops op_rows attention
+    part correct 20 nccl-one-rank core_tests 'NCCL*'
+    for preset in nmt-base-25k mlm-base-32k llama-160m-32k; do part speed 40 kernels-$preset kernels $preset; done
+    part speed 160 step-llama-160m-32k-bf16 step_against_torch llama-160m-32k bf16 compiled cudnn
+    part speed 120 step-mlm-base-32k-bf16 step_against_torch mlm-base-32k bf16 compiled cudnn
+    ;;
+  2)
+    part speed 30 gemm-bf16 table gemm --preset nmt-big-25k --precision bf16
+    part speed 20 attention-512 table attention --precision bf16 --dim-emb 768 --heads 12 --segments 64 --lengths 512 --kind softmax
+    part speed 20 attention-1024 table attention --precision bf16 --dim-emb 768 --heads 12 --segments 32 --lengths 1024 --kind softmax
+    part speed 40 ops-bf16 table ops --preset nmt-base-25k --precision bf16
+    part speed 60 step-nmt-base-25k-tf32 step_against_torch nmt-base-25k tf32 eager
+    part speed 60 step-nmt-base-25k-fp32 step_against_torch nmt-base-25k fp32 eager
+    part sound 40 racecheck-attention sanitize racecheck attention/tiles
+    part sound 40 racecheck-norm sanitize racecheck layer_norm
+    part speed 40 long-contexts long_contexts
+    part speed 120 multi30k multi30k
+    ;;
+  *)
+    part correct 120 tests cuda_tests
+    part correct 120 tests-poisoned poisoned_tests
+    part correct 90 gradients gradients
+    part correct 90 same-bits same_bits
+    part sound 120 memcheck sanitize memcheck
+    part sound 120 racecheck sanitize racecheck
+    part speed 60 profile-nmt-base-25k table step --preset nmt-base-25k --precision bf16 --profile
+    part speed 40 gemm-bf16 table gemm --preset nmt-big-25k --precision bf16
+    part speed 120 step-nmt-base-25k-bf16 step_against_torch nmt-base-25k bf16
+    part speed 120 step-nmt-big-25k-bf16 step_against_torch nmt-big-25k bf16
+    part speed 120 step-mlm-base-32k-bf16 step_against_torch mlm-base-32k bf16
+    part speed 120 step-llama-160m-32k-bf16 step_against_torch llama-160m-32k bf16
+    part correct 150 training training
+    part speed 40 decode-bf16 decode bf16
+    part correct 90 masked-language masked_language
+    part correct 60 generation generation
+    part speed 600 multi30k multi30k
+    part speed 120 two-gpus two_gpus
+    part speed 60 ops-bf16 table ops --preset nmt-base-25k --precision bf16
+    part sound 60 initcheck sanitize initcheck
+    part sound 60 synccheck sanitize synccheck
+    part speed 120 step-nmt-base-25k-tf32 step_against_torch nmt-base-25k tf32
+    part speed 40 gemm-tf32 table gemm --preset nmt-base-25k --precision tf32
+    part speed 120 step-nmt-base-25k-fp32 step_against_torch nmt-base-25k fp32
+    part speed 40 decode-fp32 decode fp32
+    ;;
+esac
 
 echo "$out/report.md: $failures parts about correctness failed" >&2
 [ $failures -eq 0 ]

@@ -70,6 +70,10 @@ class Workload(nn.Module):
     def device(self):
         return self.table.weight.device
 
+    def positions(self, ids, *_):
+        """Number of positions that are computed for a batch."""
+        return ids.numel()
+
 
 class MaskedLanguage(Workload):
     varies = False
@@ -111,6 +115,9 @@ class Translation(Workload):
         ids = torch.randint(1, self.vocabulary, (len(lengths), max(lengths)), device=self.device())
         lengths = torch.tensor(lengths, device=self.device())
         return ids.masked_fill(torch.arange(ids.shape[1], device=self.device()) >= lengths[:, None], 0)
+
+    def positions(self, source, target):
+        return source.numel() + target[:, 1:].numel()
 
     def batch(self, step):
         pairs = self.batches[step % len(self.batches)]
