@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <iostream>
 
+#include "gyre/core/clock.h"
 #include "gyre/core/error.h"
 #include "gyre/data/text/utf8.h"
-#include "gyre/train/log/console.h"
 #include "tools/command_line/messages.h"
 
 namespace gyre {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "gyre/core/clock.h"
 #include "gyre/core/io/json.h"
 #include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/checkpoint/run_directory.h"
@@ -39,7 +40,7 @@ class Reporter {
   // `run`: the run directory on rank 0, nullptr on other ranks. `deciding_metric` selects the best checkpoint and stops
   // the run early; empty without validation.
   Reporter(const RunDirectory* run, const LoggingOptions& log, const StopOptions& stop, std::string deciding_metric,
-           const TrainState& state, Task task, Clock clock = monotonic_seconds);
+           const TrainState& state, Task task, Clock clock = steady_seconds);
 
   // Call it after every update. `seconds`: duration of the update.
   void updated(const TrainState& state, uint64_t epoch, const StepResult& result, uint64_t tokens, double seconds);

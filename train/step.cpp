@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "gyre/autograd/inspect/tensor_stats.h"
+#include "gyre/core/clock.h"
 #include "gyre/core/random.h"
-#include "gyre/train/log/console.h"
 #include "gyre/train/parallel/tree_reduction.h"
 
 namespace gyre {

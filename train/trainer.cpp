@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "gyre/core/clock.h"
 #include "gyre/core/error.h"
 #include "gyre/core/number_text.h"
 #include "gyre/train/parallel/stop_signal.h"

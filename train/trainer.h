@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "gyre/core/clock.h"
 #include "gyre/train/checkpoint/checkpoint_writer.h"
-#include "gyre/train/log/console.h"
 #include "gyre/train/parallel/communicator.h"
 #include "gyre/train/reporter.h"
 #include "gyre/train/step.h"

@@ -16,10 +16,11 @@ Span span_of(const Tape& tape, int number, Span::Kind kind) {
 
 }  // namespace
 
-Timeline::Timeline(Probe probe) : probe_(std::move(probe)), seconds_(probe_.seconds()), bytes_(probe_.bytes()) {}
+Timeline::Timeline(Probe probe) : probe_(std::move(probe)), time_(read()), bytes_(probe_.bytes()) {}
 
 void Timeline::restart() {
-  seconds_ = probe_.seconds();
+  spans();  // reads the times of this step, so that a long measurement does not keep them all
+  time_ = read();
   bytes_ = probe_.bytes();
 }
 
@@ -34,11 +35,26 @@ void Timeline::before_backward(const Tape&, int) { mark(kOther); }
 void Timeline::after_backward(const Tape& tape, int node) { add(span_of(tape, node, Span::Kind::backward)); }
 
 void Timeline::add(Span span) {
-  span.begin = std::exchange(seconds_, probe_.seconds());
-  span.end = seconds_;
+  Reading begin = std::exchange(time_, read());
+  unread_.emplace_back(std::move(begin), time_);
   span.before = std::exchange(bytes_, probe_.bytes());
   span.after = bytes_;
   spans_.push_back(std::move(span));
+}
+
+Timeline::Reading Timeline::read() const {
+  if (probe_.reading) return probe_.reading();
+  return [now = probe_.seconds()] { return now; };
+}
+
+const std::vector<Span>& Timeline::spans() {
+  size_t place = spans_.size() - unread_.size();
+  for (const auto& [begin, end] : unread_) {
+    spans_[place].begin = begin();
+    spans_[place++].end = end();
+  }
+  unread_.clear();
+  return spans_;
 }
 
 namespace {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gyre/autograd/tape.h"
@@ -29,9 +30,13 @@ struct Span {
 
 class Timeline final : public TapeObserver {
  public:
+  using Reading = std::function<double()>;
   struct Probe {
     std::function<double()> seconds;
     std::function<size_t()> bytes;  // memory of tensors
+    // The time at which the work queued so far is done. It asks at once and waits when the reading is called, so that
+    // a GPU works without pauses while it is measured. Empty: `seconds` takes its place.
+    std::function<Reading()> reading{};
   };
   // Name of the spans between the ops' backward calls: accumulation of gradients, release of saved tensors, other
   // observers.
@@ -39,22 +44,24 @@ class Timeline final : public TapeObserver {
 
   explicit Timeline(Probe probe);
 
-  void restart();                    // excludes the time since the last event
+  void restart();                    // excludes the time since the last event, for which it waits
   void mark(std::string_view name);  // ends a span of this name that belongs to no op; `name` must outlive the spans
 
   void on_record(const Tape& tape, int node) override;
   void before_backward(const Tape& tape, int node) override;
   void after_backward(const Tape& tape, int node) override;
 
-  const std::vector<Span>& spans() const { return spans_; }  // spans in chronological order
+  const std::vector<Span>& spans();  // spans in chronological order; waits for the last one
 
  private:
   void add(Span span);
+  Reading read() const;
 
   Probe probe_;
-  double seconds_;
+  Reading time_;  // time of the last event
   size_t bytes_;
   std::vector<Span> spans_;
+  std::vector<std::pair<Reading, Reading>> unread_;  // begin and end of the last spans
 };
 
 // A row of the profile of training steps: the spans of a timeline, summed by op or by module.

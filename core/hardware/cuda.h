@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +32,10 @@ std::shared_ptr<void> cuda_allocate(int index, size_t bytes);
 void cuda_zero(int index, void* data, size_t bytes);
 void cuda_copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes);
 void cuda_synchronize(int index);  // waits for all queued work; throws its errors
+// A clock of the GPU, which begins when its queue is empty. Each call of the clock asks for the time at which the work
+// queued so far is done. The function that it returns waits for that work, and returns steady_seconds() of then, exact
+// to a microsecond in the first ten seconds of the clock. For the thread that queues kernels.
+std::function<std::function<double()>()> cuda_clock(int index);
 MemoryStats cuda_memory_stats(int index);
 
 // A copy of GPU memory to the CPU that has been queued.
@@ -52,6 +57,7 @@ double measure_cuda_bandwidth(int index);
 // the first use, so that it is not needed on a single GPU.
 std::string cuda_uuid(int index);  // identity of the GPU; the same in every process
 std::string nccl_problem();        // human-readable reason why NCCL cannot be used; empty if it can
+std::string nccl_version();        // such as "2.27.3"; requires that NCCL can be used
 
 using NcclId = std::array<std::byte, 128>;
 NcclId make_nccl_id();  // called by one process, which sends the id to all others
@@ -65,6 +71,10 @@ class GpuCollectives {
   virtual ~GpuCollectives() = default;
   virtual void begin() = 0;
   virtual void finish() = 0;
+  // Whether the collectives are done that were queued before the last finish(); false between begin() and finish().
+  // Throws Error if one that is not done failed, for example because the network or a peer did. May be called on any
+  // thread.
+  virtual bool are_done() const = 0;
 
   // Sums f32 or f64 values in place. All processes get the same bits.
   virtual void all_reduce(const Tensor& values) = 0;

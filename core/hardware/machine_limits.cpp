@@ -3,11 +3,11 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
 
+#include "gyre/core/clock.h"
 #include "gyre/core/hardware/blas.h"
 
 namespace gyre {
@@ -40,10 +40,9 @@ double best_rate(double amount, int runs, const F& run) {
   run();
   double best = 0;
   for (int i = 0; i < runs; ++i) {
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     run();
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    best = std::max(best, amount / taken.count());
+    best = std::max(best, amount / watch.seconds());
   }
   return best;
 }
@@ -83,21 +82,18 @@ double measure_multiply_adds(Precision precision, int threads, double seconds) {
   constexpr double kShortestRun = 1e-3;
   const MultiplyAdd instruction = widest_multiply_add(precision);
   const ThreadsOfBoth scope(threads);
-  const auto seconds_since = [](std::chrono::steady_clock::time_point start) {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  };
   const auto run = [&](int64_t rounds) {
-    const auto begin = std::chrono::steady_clock::now();
+    const Stopwatch watch;
 #pragma omp parallel num_threads(threads)
     instruction.repeat(rounds);
-    return seconds_since(begin);
+    return watch.seconds();
   };
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   int64_t rounds = instruction.rounds / 64;
   run(rounds);  // starts the threads
   while (rounds < instruction.rounds && run(rounds) < kShortestRun) rounds *= 2;
   double shortest = run(rounds);
-  while (seconds_since(start) < seconds) shortest = std::min(shortest, run(rounds));
+  while (watch.seconds() < seconds) shortest = std::min(shortest, run(rounds));
   return double(threads) * double(rounds) * MultiplyAdd::kSums * instruction.flops / shortest;
 }
 

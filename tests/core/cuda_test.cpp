@@ -10,12 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "gyre/core/clock.h"
 #include "gyre/core/cuda/runtime/environment.h"
 #include "gyre/core/host_copy.h"
 #include "gyre/core/kernels/fused_op.h"
 #include "gyre/core/virtual_gpu/virtual_gpu.h"
 #include "tests/errors.h"
 #include "tests/gpu.h"
+#include "tests/report.h"
 
 using namespace gyre;
 
@@ -81,6 +83,41 @@ TEST_CASE("a host copy arrives in the order of the queue, and not with later wor
   CHECK(second.wait().to_vector<float>() == std::vector<float>{0, 2, 4, 6, 8});
   CHECK(first.wait().to_vector<float>() == numbers(5));
   CHECK_THROWS_AS(HostCopy(Tensor::zeros({1000}, DType::f32, kGpu)), Error);
+}
+
+TEST_CASE("NCCL connects a GPU with itself") {
+  const Kernels* const gpu = test_gpu();
+  if (!gpu) return;
+  if (!nccl_problem().empty()) return report_skipped(nccl_problem());
+  MESSAGE("NCCL ", nccl_version());
+  const auto gpus = make_gpu_collectives(0, make_nccl_id(), 0, 1);
+  const Tensor from = Tensor::from<float>({5}, numbers(5)).to(kGpu), to = from.like();
+  gpus->begin();
+  gpus->all_to_all({from}, {to});
+  gpus->all_reduce(from);
+  gpus->all_gather({from});
+  gpus->finish();
+  CHECK(to.to_cpu().to_vector<float>() == numbers(5));
+  CHECK(from.to_cpu().to_vector<float>() == numbers(5));
+  CHECK(gpus->are_done());
+}
+
+TEST_CASE("the times of a GPU are those of its queue, by the clock of the CPU") {
+  if (!test_gpu()) return;
+  const double before = steady_seconds();
+  const auto clock = cuda_clock(0);
+  std::vector<std::function<double()>> readings;
+  const Tensor t = Tensor::zeros({100, 100}, DType::f32, kGpu);
+  for (int i = 0; i < 5; ++i) {
+    readings.push_back(clock());
+    cuda_kernels(0).scale(t, t, 2);
+  }
+  double last = before;
+  for (const auto& reading : readings) {
+    CHECK(reading() >= last);
+    last = reading();
+  }
+  CHECK(last <= steady_seconds());
 }
 
 TEST_CASE("tensors are copied to a GPU and back") {

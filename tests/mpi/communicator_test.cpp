@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <numeric>
+#include <thread>
 
+#include "gyre/core/clock.h"
 #include "gyre/core/error.h"
-#include "gyre/train/log/console.h"
 #include "gyre/train/parallel/mpi/mpi_watchdog.h"
 #include "gyre/train/parallel/traced_communicator.h"
 #include "tests/mpi/ranks.h"
@@ -150,6 +153,23 @@ TEST_CASE("watchdog: a wait continues for slow ranks, but not for stuck or silen
   CHECK_FALSE(waits_on({self, at(4, Phase::backward, 1), std::nullopt}));
   CHECK(waits_on({self, at(5, Phase::reduction, 1), at(5, Phase::reduction, 99)}));  // the first has just arrived
   CHECK_FALSE(waits_on({self, at(5, Phase::reduction, 11), at(5, Phase::reduction, 99)}));
+}
+
+TEST_CASE("watched work that is not done is no error while ranks advance or are in a phase that may take long") {
+  constexpr double kTimeout = 0.5;
+  ranks().barrier();
+  ranks().set_watchdog_timeout(kTimeout);
+  ranks().watch("test", [] { return false; });
+  const Stopwatch watch;
+  ranks().enter(ranks().rank() == 0 ? Phase::checkpoint : Phase::forward, 1);
+  for (uint64_t update = 1; watch.seconds() < 4 * kTimeout; ++update) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    if (ranks().rank() != 0) ranks().enter(Phase::forward, update);
+  }
+  ranks().watch("", {});
+  std::this_thread::sleep_for(std::chrono::duration<double>(2 * kTimeout));
+  ranks().set_watchdog_timeout(0);
+  ranks().barrier();
 }
 
 TEST_CASE("all ranks of a node share its cores") {

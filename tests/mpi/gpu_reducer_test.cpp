@@ -88,6 +88,18 @@ TEST_CASE("ranks on GPUs can continue after a collective that NCCL rejects") {
     CHECK(gathered[rank].to_cpu().to_vector<float>() == std::vector<float>{float(rank)});
 }
 
+TEST_CASE("the watchdog ends a job in which NCCL hangs or fails") {
+  if (std::getenv("GYRE_NCCL_EMULATION") == nullptr) return;  // the emulated NCCL then causes this fault
+  const auto gpus = connect_gpus(ranks(), own_gpu()->device(), {});
+  const Tensor values = Tensor::zeros({4}, DType::f32, own_gpu()->device());
+  ranks().set_watchdog_timeout(1);
+  ranks().enter(Phase::optimizer, 7);
+  gpus->begin();
+  gpus->all_reduce(values);
+  gpus->finish();
+  values.to_cpu();
+}
+
 TEST_CASE("ranks on GPUs exchange the results of queued kernels, and kernels queued later wait for the exchange") {
   Kernels* const gpu = own_gpu();
   if (!gpu) return;
@@ -110,6 +122,7 @@ TEST_CASE("ranks on GPUs exchange the results of queued kernels, and kernels que
     const auto numbers = copies[size_t(round)].to_cpu().to_vector<float>();
     CHECK(numbers == std::vector<float>(1000, float(ranks().size() * (round + 1))));
   }
+  CHECK(gpus->are_done());
 }
 
 TEST_CASE("ranks on GPUs add gradients to the bits of ranks on CPUs, for any communication dtype and owner") {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -88,6 +89,9 @@ class FakeMachines final : public Communicator {
       inner_.with_callbacks_paused([&] { done = started_ == 0; });
       std::this_thread::yield();
     }
+  }
+  void watch(std::string what, std::function<bool()> are_done) override {
+    inner_.watch(std::move(what), std::move(are_done));
   }
   void abort(int status) noexcept override { inner_.abort(status); }
 

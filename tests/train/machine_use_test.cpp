@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "gyre/core/clock.h"
 #include "gyre/core/io/file.h"
-#include "gyre/train/log/console.h"
 #include "tests/emulated_bf16.h"
 #include "tests/errors.h"
 #include "tests/temporary_directory.h"

@@ -17,13 +17,13 @@
 #include <string>
 #include <vector>
 
+#include "gyre/core/clock.h"
 #include "gyre/core/enum_names.h"
 #include "gyre/core/error.h"
 #include "gyre/core/hardware/cores.h"
 #include "gyre/core/hardware/machine_limits.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
-#include "gyre/train/log/console.h"
 #include "gyre/train/options.h"
 #include "gyre/train/parallel/all_reduce.h"
 #include "gyre/train/parallel/communicator.h"

@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
+#include "gyre/core/clock.h"
 #include "gyre/core/option_checks.h"
-#include "gyre/train/log/console.h"
 #include "gyre/train/tasks/translation/decoding.h"
 
 namespace gyre {

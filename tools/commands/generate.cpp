@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "gyre/core/clock.h"
 #include "gyre/core/error.h"
 #include "gyre/core/io/file.h"
 #include "gyre/core/io/json.h"
@@ -27,7 +28,6 @@
 #include "gyre/data/tokenizer/hugging_face_vocabulary.h"
 #include "gyre/data/tokenizer/tokenizer_config.h"
 #include "gyre/models/hugging_face/generation_config.h"
-#include "gyre/train/log/console.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "tools/command_line/messages.h"
 #include "tools/commands/greedy_generation.h"

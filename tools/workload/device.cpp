@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gyre/core/clock.h"
 #include "gyre/core/error.h"
 #include "gyre/core/hardware/cuda.h"
 #include "gyre/core/hardware/machine_limits.h"
@@ -20,11 +21,16 @@ MemoryStats tensor_memory(Device device) {
 }
 
 Timeline::Probe device_probe(Device device, Stopwatch watch) {
-  return {[device, watch] {
-            wait_for(device);
-            return watch.seconds();
-          },
-          [device] { return tensor_memory(device).active_bytes; }};
+  const auto seconds = [device, watch] {
+    wait_for(device);
+    return watch.seconds();
+  };
+  Timeline::Probe probe{seconds, [device] { return tensor_memory(device).active_bytes; }};
+  if (device == Device{}) return probe;
+  probe.reading = [clock = cuda_clock(device.index), zero = steady_seconds() - watch.seconds()] {
+    return [time = clock(), zero] { return time() - zero; };
+  };
+  return probe;
 }
 
 ProductLimit::ProductLimit(Device device, Precision precision) : device_(device), precision_(precision) {

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "gyre/autograd/inspect/timeline.h"
+#include "gyre/core/clock.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/memory.h"
-#include "gyre/train/log/console.h"
 
 namespace gyre {
 
@@ -30,7 +30,7 @@ class DeviceWatch {
 
 MemoryStats tensor_memory(Device device);  // memory of the tensors on the device
 
-// Probe for a timeline: its clock is `watch`, read after the device has finished its work.
+// Probe for a timeline: its clock is `watch`. The times of a GPU are those of events in its queue.
 Timeline::Probe device_probe(Device device, Stopwatch watch = {});
 
 // Number of repetitions of short work within one measurement. On a GPU, waiting for the end would take longer than the

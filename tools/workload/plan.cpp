@@ -4,8 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "gyre/core/clock.h"
 #include "gyre/core/error.h"
-#include "gyre/train/log/console.h"
 #include "gyre/train/parallel/all_reduce.h"
 #include "gyre/train/parallel/reducer.h"
 #include "gyre/train/parallel/tree_reduction.h"

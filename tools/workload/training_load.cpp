@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "gyre/core/clock.h"
 #include "gyre/core/hardware/machine_limits.h"
 #include "gyre/core/kernels/arguments.h"
 #include "gyre/core/virtual_gpu/virtual_gpu.h"

@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "gyre/core/clock.h"
 #include "gyre/core/error.h"
 #include "gyre/data/text/utf8.h"
 
@@ -136,16 +136,12 @@ bool ProgressPace::due(double now) const {
   return !shown_ || now - *shown_ >= std::min(longest_, std::max(*shown_, kSecondsToSecondLine));
 }
 
-double monotonic_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 ProgressSink ProgressSink::system() {
   ProgressSink sink;
   sink.terminal = isatty(STDERR_FILENO) != 0;
   winsize size{};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) sink.columns = size.ws_col;
-  sink.clock = monotonic_seconds;
+  sink.clock = steady_seconds;
   return sink;
 }
 

@@ -1,7 +1,6 @@
 // What a run and a long command write to the console: log lines, and progress with the time that is left.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -13,22 +12,6 @@
 #include "gyre/core/io/file.h"
 
 namespace gyre {
-
-// A stopwatch on the monotonic clock.
-class Stopwatch {
- public:
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-  // Returns the seconds since the start or the last lap, and begins the next lap.
-  double lap() {
-    const double s = seconds();
-    start_ = Clock::now();
-    return s;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start_ = Clock::now();
-};
 
 // spdlog's default logger for a run writes to the console (stderr) and to the run's train.log.
 struct LogOptions {
@@ -104,9 +87,6 @@ class ProgressPace {
   double longest_;
   std::optional<double> shown_;  // time of the last line
 };
-
-// Seconds of a monotonic clock.
-double monotonic_seconds();
 
 // Returns to the beginning of the line and erases it. The console's log lines begin with it (train/log/console.h), so
 // that they overwrite a progress line.

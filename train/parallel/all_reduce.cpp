@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -377,6 +378,34 @@ class GpuReduceScatter final : public AsyncAllReduce {
   int64_t largest_ = 0;        // the most elements that any sum has needed
 };
 
+// The connection of the GPUs, which the watchdog covers from the beginning to the end: both may wait for other ranks.
+struct WatchedGpus {
+  WatchedGpus(Communicator& all, int index, const NcclId& id) : ranks(all) {
+    watch([] { return false; });
+    try {
+      gpus = make_gpu_collectives(index, id, ranks.rank(), ranks.size());
+    } catch (...) {
+      watch({});
+      throw;
+    }
+    watch([this] { return gpus->are_done(); });
+  }
+  ~WatchedGpus() {
+    watch([] { return false; });
+    gpus.reset();
+    watch({});
+  }
+  WatchedGpus(const WatchedGpus&) = delete;
+  WatchedGpus& operator=(const WatchedGpus&) = delete;
+
+  void watch(std::function<bool()> are_done) const {
+    ranks.watch("exchange between the GPUs (NCCL)", std::move(are_done));
+  }
+
+  Communicator& ranks;
+  std::unique_ptr<GpuCollectives> gpus;
+};
+
 }  // namespace
 
 std::shared_ptr<GpuCollectives> connect_gpus(Communicator& ranks, Device device, const AllReduceOptions& options) {
@@ -387,7 +416,7 @@ std::shared_ptr<GpuCollectives> connect_gpus(Communicator& ranks, Device device,
   ranks.broadcast(std::span<int64_t>(&usable, 1), 0);  // the obstacle is known on rank 0 only
   if (ranks.rank() == 0) {
     if (usable == 1) {
-      spdlog::info("gradients go from GPU to GPU by NCCL");
+      spdlog::info("gradients go from GPU to GPU by NCCL {}", nccl_version());
     } else {
       spdlog::warn("gradients go through the memory of the CPU, which is slow: {}", obstacle);
     }
@@ -396,7 +425,8 @@ std::shared_ptr<GpuCollectives> connect_gpus(Communicator& ranks, Device device,
   NcclId id{};
   if (ranks.rank() == 0) id = make_nccl_id();
   ranks.broadcast(std::span<std::byte>(id), 0);
-  return make_gpu_collectives(device.index, id, ranks.rank(), ranks.size());
+  const auto watched = std::make_shared<WatchedGpus>(ranks, device.index, id);
+  return {watched, watched->gpus.get()};
 }
 
 std::unique_ptr<AsyncAllReduce> make_gpu_all_reduce(std::shared_ptr<GpuCollectives> gpus, int rank, int ranks,

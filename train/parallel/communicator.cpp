@@ -3,23 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <exception>
 
+#include "gyre/core/clock.h"
 #include "gyre/core/error.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/train/parallel/launcher.h"
 
 namespace gyre {
-
-namespace {
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-}  // namespace
 
 const char* to_string(Phase phase) { return kPhaseNames.at(size_t(phase)); }
 
@@ -49,15 +41,14 @@ namespace {
 // the rank up to rank 10.
 unsigned patience(int rank) { return rank == 0 ? 0 : 1'000'000 + 100'000 * unsigned(std::min(rank, 10)); }
 
-// `rank`: the rank that failed.
-void end_all(Communicator& ranks, int rank, const std::string& message, int status) {
+}  // namespace
+
+void end_job(Communicator& ranks, int failed, const std::string& message, int status) {
   usleep(patience(ranks.rank()));
-  std::fprintf(stderr, "gyre: [rank %d of %d] %s\n", rank, ranks.size(), printable_message(message).c_str());
+  std::fprintf(stderr, "gyre: [rank %d of %d] %s\n", failed, ranks.size(), printable_message(message).c_str());
   std::fflush(stderr);
   ranks.abort(status);
 }
-
-}  // namespace
 
 std::string Communicator::broadcast_text(std::string text, int root) {
   auto length = uint64_t(text.size());
@@ -107,11 +98,11 @@ int with_communicator(const std::function<int(Communicator&)>& body) {
     ranks->barrier();  // no rank leaves while another may still fail
     return status;
   } catch (const UsageError& e) {
-    end_all(*ranks, ranks->rank(), e.what(), 2);
+    end_job(*ranks, ranks->rank(), e.what(), 2);
   } catch (const RankError& e) {
-    end_all(*ranks, e.rank(), e.what(), 1);
+    end_job(*ranks, e.rank(), e.what(), 1);
   } catch (const std::exception& e) {
-    end_all(*ranks, ranks->rank(), e.what(), 1);
+    end_job(*ranks, ranks->rank(), e.what(), 1);
   }
   return 1;
 }

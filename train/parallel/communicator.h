@@ -74,10 +74,10 @@ class RankError : public Error {
 };
 
 // Communication between the ranks of a job: a single process without MPI (SelfCommunicator) or many ranks over MPI
-// (MpiCommunicator), with the same calls. All methods from barrier() on, except with_callbacks_paused(), progress()
-// and abort(), are collective: every rank calls them in the same order, from the thread that created the communicator.
-// A failed call throws an Error that names the call and the rank. A wait longer than the watchdog timeout throws an
-// Error that names the ranks that have not arrived.
+// (MpiCommunicator), with the same calls. All methods from barrier() on, except with_callbacks_paused(), progress(),
+// watch() and abort(), are collective: every rank calls them in the same order, from the thread that created the
+// communicator. A failed call throws an Error that names the call and the rank. A wait longer than the watchdog timeout
+// throws an Error that names the ranks that have not arrived.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -142,6 +142,13 @@ class Communicator {
   // Waits for all started collectives, including those that callbacks start.
   virtual void finish() = 0;
 
+  // Watches work that the ranks do together outside of these calls, such as the collectives of NCCL: from now on a
+  // thread calls `are_done` about once a second. This rank ends the job if `are_done` throws, or if it returns false
+  // while neither this rank nor those that it waits for enter another phase within the watchdog timeout; the error then
+  // names `what`. There is one watch, which the next call
+  // replaces and an empty function ends. With a single process nothing is watched.
+  virtual void watch(std::string what, std::function<bool()> are_done) = 0;
+
   // Ends all ranks after a failure of this rank. Returns only if there is a single process.
   virtual void abort(int status) noexcept = 0;
 
@@ -175,6 +182,7 @@ class SelfCommunicator final : public Communicator {
   void with_callbacks_paused(const std::function<void()>& f) override { f(); }
   void progress() override {}
   void finish() override {}
+  void watch(std::string, std::function<bool()>) override {}
   void abort(int) noexcept override {}
 };
 
@@ -185,6 +193,10 @@ std::unique_ptr<Communicator> make_communicator();
 // Runs `body` with this process's communicator and returns its exit status. With one process, exceptions propagate to
 // the caller. With several, the first rank that throws prints its error and ends all ranks with a non-zero status.
 int with_communicator(const std::function<int(Communicator&)>& body);
+
+// Prints the error of rank `failed`, after a time in which rank 0 may report the same, and ends all ranks of the job.
+// May be called on any thread.
+void end_job(Communicator& ranks, int failed, const std::string& message, int status);
 
 // The communicator of a process that mpirun or srun started: train/parallel/mpi in a build with MPI (the default), else
 // train/parallel/no_mpi.cpp (cmake -DGYRE_MPI=OFF). In a build without MPI it is that of one process.

@@ -59,6 +59,9 @@ class TracedCommunicator final : public Communicator {
   void with_callbacks_paused(const std::function<void()>& f) override { inner_.with_callbacks_paused(f); }
   void progress() override { inner_.progress(); }
   void finish() override;
+  void watch(std::string what, std::function<bool()> are_done) override {
+    inner_.watch(std::move(what), std::move(are_done));
+  }
   void abort(int status) noexcept override { inner_.abort(status); }
 
  private:

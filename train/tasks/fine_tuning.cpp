@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "gyre/core/clock.h"
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/number_text.h"
@@ -14,7 +15,6 @@
 #include "gyre/models/modules/linear_attention.h"
 #include "gyre/models/sequence_classifier.h"
 #include "gyre/train/checkpoint/model_file.h"
-#include "gyre/train/log/console.h"
 #include "gyre/train/pretrained/hugging_face.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "gyre/train/tasks/initial_weights.h"

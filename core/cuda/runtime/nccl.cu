@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <exception>
@@ -20,7 +21,7 @@ struct NcclUniqueId {
   char bytes[sizeof(NcclId)];
 };
 using NcclComm = void*;
-constexpr int kNcclInt8 = 0, kNcclFloat32 = 7, kNcclFloat64 = 8, kNcclSum = 0;
+constexpr int kNcclInt8 = 0, kNcclFloat32 = 7, kNcclFloat64 = 8, kNcclSum = 0, kNcclInProgress = 7;
 
 class Nccl {
  public:
@@ -30,6 +31,7 @@ class Nccl {
   const std::string& problem() const { return problem_; }  // empty if the library can be used
   void check(NcclResult status, const char* call) const;   // throws Error if the call failed
 
+  NcclResult (*get_version)(int*) = nullptr;
   NcclResult (*get_unique_id)(NcclUniqueId*) = nullptr;
   NcclResult (*init_rank)(NcclComm*, int size, NcclUniqueId, int rank) = nullptr;
   NcclResult (*all_reduce)(const void* from, void* to, size_t count, int type, int operation, NcclComm,
@@ -38,6 +40,7 @@ class Nccl {
   NcclResult (*receive)(void* to, size_t count, int type, int peer, NcclComm, cudaStream_t) = nullptr;
   NcclResult (*group_start)() = nullptr;
   NcclResult (*group_end)() = nullptr;
+  NcclResult (*get_async_error)(NcclComm, NcclResult*) = nullptr;
   NcclResult (*destroy)(NcclComm) = nullptr;
   NcclResult (*abort)(NcclComm) = nullptr;
   const char* (*error_string)(NcclResult) = nullptr;
@@ -65,6 +68,7 @@ Nccl::Nccl() {
     problem_ = concat("NCCL cannot be loaded (", dlerror(), ")");
     return;
   }
+  find(library, "ncclGetVersion", get_version);
   find(library, "ncclGetUniqueId", get_unique_id);
   find(library, "ncclCommInitRank", init_rank);
   find(library, "ncclAllReduce", all_reduce);
@@ -72,6 +76,7 @@ Nccl::Nccl() {
   find(library, "ncclRecv", receive);
   find(library, "ncclGroupStart", group_start);
   find(library, "ncclGroupEnd", group_end);
+  find(library, "ncclCommGetAsyncError", get_async_error);
   find(library, "ncclCommDestroy", destroy);
   find(library, "ncclCommAbort", abort);
   find(library, "ncclGetErrorString", error_string);
@@ -113,7 +118,7 @@ class Group {
 class NcclCollectives final : public GpuCollectives {
  public:
   NcclCollectives(int index, const NcclId& id, int rank, int size)
-      : context_(Context::of(index)), nccl_(Nccl::get()), rank_(rank) {
+      : context_(Context::of(index)), nccl_(Nccl::get()), index_(index), rank_(rank) {
     require(nccl_.problem().empty(), "[nccl] ", nccl_.problem());
     NcclUniqueId unique{};
     std::memcpy(unique.bytes, id.data(), id.size());
@@ -143,8 +148,27 @@ class NcclCollectives final : public GpuCollectives {
   NcclCollectives(const NcclCollectives&) = delete;
   NcclCollectives& operator=(const NcclCollectives&) = delete;
 
-  void begin() override { follow(stream_, context_.stream(), ready_); }
-  void finish() override { follow(context_.stream(), stream_, done_); }
+  void begin() override {
+    is_open_ = true;
+    follow(stream_, context_.stream(), ready_);
+  }
+  void finish() override {
+    follow(context_.stream(), stream_, done_);
+    is_open_ = false;
+  }
+
+  bool are_done() const override {
+    if (!is_open_) {
+      check(cudaSetDevice(index_), "cudaSetDevice");
+      const cudaError_t found = cudaEventQuery(done_);
+      if (found == cudaSuccess) return true;
+      if (found != cudaErrorNotReady) check(found, "cudaEventQuery");
+    }
+    NcclResult status = 0;
+    nccl_.check(nccl_.get_async_error(communicator_, &status), "ncclCommGetAsyncError");
+    if (status != kNcclInProgress) nccl_.check(status, "a queued collective");
+    return false;
+  }
 
   void all_reduce(const Tensor& values) override {
     const DType dtype = values.dtype();
@@ -155,11 +179,8 @@ class NcclCollectives final : public GpuCollectives {
   }
 
   void all_to_all(const std::vector<Tensor>& send, const std::vector<Tensor>& receive) override {
-    copy(receive[size_t(rank_)], send[size_t(rank_)]);
     Group group(nccl_);
-    for (int peer = 0; peer < int(send.size()); ++peer) {
-      if (peer != rank_) exchange(peer, send[size_t(peer)], receive[size_t(peer)]);
-    }
+    for (int peer = 0; peer < int(send.size()); ++peer) exchange(peer, send[size_t(peer)], receive[size_t(peer)]);
     group.start();
   }
 
@@ -186,23 +207,28 @@ class NcclCollectives final : public GpuCollectives {
     if (receive.bytes() > 0)
       nccl_.check(nccl_.receive(receive.raw(), receive.bytes(), kNcclInt8, peer, communicator_, stream_), "ncclRecv");
   }
-  void copy(const Tensor& to, const Tensor& from) {
-    if (to.bytes() == 0) return;
-    check(cudaMemcpyAsync(to.raw(), from.raw(), to.bytes(), cudaMemcpyDeviceToDevice, stream_), "cudaMemcpyAsync");
-  }
 
   Context& context_;
   const Nccl& nccl_;
-  int rank_;
+  int index_, rank_;
   NcclComm communicator_ = nullptr;
   cudaStream_t stream_ = nullptr;
   cudaEvent_t ready_ = nullptr, done_ = nullptr;
+  std::atomic<bool> is_open_ = false;  // between begin() and finish()
 };
 
 }  // namespace
 }  // namespace cuda
 
 std::string nccl_problem() { return cuda::Nccl::get().problem(); }
+
+std::string nccl_version() {
+  const cuda::Nccl& nccl = cuda::Nccl::get();
+  int code = 0;
+  nccl.check(nccl.get_version(&code), "ncclGetVersion");
+  const int major = code < 10'000 ? 1'000 : 10'000;  // the factor before and from NCCL 2.9 on
+  return concat(code / major, '.', code % major / 100, '.', code % 100);
+}
 
 NcclId make_nccl_id() {
   const cuda::Nccl& nccl = cuda::Nccl::get();

@@ -54,6 +54,28 @@ TEST_CASE("timeline: spans have no gaps between them") {
   CHECK(spans[5].node == spans[3].node);  // backward begins with the last op
 }
 
+TEST_CASE("timeline: times are asked for in the order of the events and read at the end") {
+  int asked = 0, read = 0;
+  Timeline::Probe probe{[] { return 0.0; }, [] { return size_t{0}; },
+                        [&] {
+                          return [&read, number = asked++] {
+                            ++read;
+                            return double(number);
+                          };
+                        }};
+  Timeline timeline(probe);
+  timeline.restart();
+  timeline.mark("one");
+  timeline.mark("two");
+  CHECK(asked == 4);
+  CHECK(read == 0);
+  CHECK(timeline.spans()[1].begin == 2);
+  CHECK(timeline.spans()[1].end == 3);
+  timeline.mark("three");
+  CHECK(timeline.spans().back().begin == 3);
+  CHECK(timeline.spans().back().end == 4);
+}
+
 TEST_CASE("timeline: backward frees the memory that forward keeps") {
   Timeline timeline({[] { return 0.0; }, [] { return memory_stats().active_bytes; }});
   const size_t before = memory_stats().active_bytes;

@@ -37,7 +37,8 @@ Page* make_pages() {
   return static_cast<Page*>(data);
 }
 
-bool is_running = false, is_counting = false;
+thread_local bool is_running = false;  // a kernel runs on this thread, which may be any
+bool is_counting = false;
 uint64_t launch_number = 0;
 uintptr_t first_address = 0;
 Page* pages = nullptr;

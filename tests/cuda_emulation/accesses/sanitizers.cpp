@@ -39,6 +39,7 @@ void __tsan_vptr_update(void** data, void*) { note_write(data, sizeof(void*), __
 void __tsan_vptr_read(void** data) { note_read(data, sizeof(void*), __builtin_return_address(0)); }
 
 uint8_t __tsan_atomic8_load(const volatile uint8_t* data, int) { return __atomic_load_n(data, __ATOMIC_SEQ_CST); }
+void __tsan_atomic8_store(volatile uint8_t* data, uint8_t x, int) { __atomic_store_n(data, x, __ATOMIC_SEQ_CST); }
 int32_t __tsan_atomic32_load(const volatile int32_t* data, int) { return __atomic_load_n(data, __ATOMIC_SEQ_CST); }
 bool __tsan_atomic32_compare_exchange_weak(volatile int32_t* data, int32_t* expected, int32_t desired, int, int) {
   return __atomic_compare_exchange_n(data, expected, desired, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);

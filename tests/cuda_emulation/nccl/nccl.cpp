@@ -3,14 +3,21 @@
 //
 // A call waits for the work before it on its stream, and not for other streams, then communicates at once, and queues
 // the result on its stream. A missing event before or after it thus gives a wrong result, as with the real library.
+//
+// GYRE_NCCL_EMULATION is a fault of every ncclAllReduce. "hang" queues work that never ends: it holds the emulated GPU,
+// so that even asking for an event blocks, as with a driver that hangs. "error" does not return, and reports an error
+// to ncclCommGetAsyncError. "stop" stops the process of rank 1.
 #include <cuda_runtime.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string>
@@ -18,13 +25,15 @@
 #include <utility>
 #include <vector>
 
+#include "tests/cuda_emulation/streams.h"
+
 struct UniqueId {
   char bytes[128];
 };
 
 namespace {
 
-constexpr int kSuccess = 0, kSystemError = 2, kInvalidArgument = 4;
+constexpr int kSuccess = 0, kSystemError = 2, kInvalidArgument = 4, kRemoteError = 6;
 constexpr int kInt8 = 0, kFloat32 = 7, kFloat64 = 8;
 
 // Writes or reads all bytes. Returns false if the peer is gone.
@@ -54,6 +63,10 @@ struct Communicator {
 
   // Of two peers, the lower rank sends first.
   bool exchange(int peer, const std::vector<char>& out, std::vector<char>& in) const {
+    if (peer == rank) {
+      in = out;
+      return true;
+    }
     const int socket = sockets[size_t(peer)];
     if (rank < peer) return send_all(socket, out.data(), out.size()) && receive_all(socket, in.data(), in.size());
     return receive_all(socket, in.data(), in.size()) && send_all(socket, out.data(), out.size());
@@ -128,6 +141,22 @@ struct Group {
 };
 thread_local Group group;
 
+std::atomic<int> asynchronous_error = kSuccess;
+
+void cause_fault(int rank, cudaStream_t stream) {
+  const char* const setting = std::getenv("GYRE_NCCL_EMULATION");
+  const std::string fault = setting == nullptr ? "" : setting;
+  if (fault == "error") asynchronous_error = kRemoteError;
+  if (fault == "stop" && rank == 1) raise(SIGSTOP);
+  while (fault == "error") pause();
+  if (fault == "hang") {
+    const auto lock = cuda_emulation::lock_gpu();
+    cuda_emulation::queue(stream, [] {
+      for (;;) pause();
+    });
+  }
+}
+
 int end_group() {
   if (--group.depth > 0) return kSuccess;
   const Group now = std::exchange(group, {});
@@ -158,7 +187,19 @@ int add_message(int type, int peer, void* communicator, cudaStream_t stream, Add
 
 extern "C" {
 
-const char* ncclGetErrorString(int result) { return result == kSuccess ? "no error" : "error of the emulated NCCL"; }
+const char* ncclGetErrorString(int result) {
+  return result == kSuccess ? "no error" : result == kRemoteError ? "remote error" : "error of the emulated NCCL";
+}
+
+int ncclGetVersion(int* version) {
+  *version = 22703;
+  return kSuccess;
+}
+
+int ncclCommGetAsyncError(void*, int* error) {
+  *error = asynchronous_error;
+  return kSuccess;
+}
 
 int ncclGetUniqueId(UniqueId* id) {
   static int count = 0;
@@ -204,6 +245,7 @@ int ncclAllReduce(const void* from, void* to, size_t count, int type, int operat
   if (operation != 0 || (type != kFloat32 && type != kFloat64)) return kInvalidArgument;
   if (cudaStreamSynchronize(stream) != cudaSuccess) return kSystemError;
   auto& ranks = *static_cast<Communicator*>(communicator);
+  cause_fault(ranks.rank, stream);
   std::vector<char> values = read(from, count * (type == kFloat32 ? sizeof(float) : sizeof(double)));
   if (!(type == kFloat32 ? add_over_ranks<float> : add_over_ranks<double>)(ranks, values)) return kSystemError;
   return land(ranks, to, values, stream);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "gyre/core/clock.h"
 #include "gyre/core/error.h"
 #include "gyre/core/io/file.h"
 #include "gyre/core/io/json.h"
@@ -13,7 +14,6 @@
 #include "gyre/data/store/token_store.h"
 #include "gyre/data/text/document_options.h"
 #include "gyre/data/tokenizer/tokenizer_choice.h"
-#include "gyre/train/log/console.h"
 #include "tools/command_line/messages.h"
 #include "tools/commands/text_progress.h"
 #include "tools/options/computing_options.h"

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "gyre/core/clock.h"
 #include "gyre/core/enum_names.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/number_text.h"
@@ -14,7 +15,6 @@
 #include "gyre/data/text/cleaning/clean_corpus.h"
 #include "gyre/data/text/document_options.h"
 #include "gyre/data/tokenizer/tokenizer_choice.h"
-#include "gyre/train/log/console.h"
 #include "tools/command_line/messages.h"
 #include "tools/commands/text_progress.h"
 #include "tools/options/computing_options.h"

@@ -3,9 +3,9 @@
 #include <optional>
 #include <string>
 
+#include "gyre/core/clock.h"
 #include "gyre/data/text/moses/moses_tokenizer.h"
 #include "gyre/data/text/moses/punctuation.h"
-#include "gyre/train/log/console.h"
 #include "tools/commands/line_filter.h"
 #include "tools/commands/text_progress.h"
 #include "tools/program.h"

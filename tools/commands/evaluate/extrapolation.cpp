@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "gyre/core/clock.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/models/position/rope.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gyre/autograd/inspect/timeline.h"
+#include "gyre/core/clock.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/kernels/fused_op.h"
 #include "gyre/core/kernels/kernels.h"

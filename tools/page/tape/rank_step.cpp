@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gyre/autograd/inspect/timeline.h"
+#include "gyre/core/clock.h"
 #include "gyre/train/parallel/reducer.h"
 #include "tools/page/tape/step_data.h"
 #include "tools/workload/device.h"
@@ -35,6 +36,7 @@ class Departures final : public TapeObserver {
   }
 
  private:
+  // Waits for a GPU at each bucket: the time must be comparable with those of messages on the CPU.
   void depart(int node) {
     buckets_[started_].node = node;
     buckets_[started_++].leaves = seconds_();

@@ -10,17 +10,21 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <optional>
+#include <stop_token>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "gyre/core/clock.h"
 #include "gyre/core/error.h"
-#include "gyre/train/log/console.h"
 #include "gyre/train/parallel/communicator.h"
 #include "gyre/train/parallel/mpi/mpi_watchdog.h"
 #include "gyre/train/parallel/mpi/mpi_window.h"
@@ -30,9 +34,9 @@ namespace gyre {
 namespace {
 
 // The communicator over MPI_COMM_WORLD. Requires MPI_THREAD_SERIALIZED: in addition to the main thread, a progress
-// thread advances the started collectives (MPI does so only inside its functions) and reports the status of this rank
-// to other ranks. No call blocks inside MPI, except the first shares_memory(): waits poll, so that they can
-// time out.
+// thread advances the started collectives (MPI does so only inside its functions), reports the status of this rank to
+// other ranks, and ends the job if watched work hangs. No call blocks inside MPI, except the first shares_memory():
+// waits poll, so that they can time out.
 class MpiCommunicator final : public Communicator {
  public:
   MpiCommunicator();
@@ -64,6 +68,7 @@ class MpiCommunicator final : public Communicator {
   void with_callbacks_paused(const std::function<void()>& f) override;
   void progress() override;
   void finish() override;
+  void watch(std::string what, std::function<bool()> are_done) override;
   void abort(int status) noexcept override;
 
  private:
@@ -95,16 +100,17 @@ class MpiCommunicator final : public Communicator {
   template <class Call>
   void run(const char* what, Call&& call);  // call(request); waits for its completion
   void wait(const char* what, const std::function<bool()>& is_done);
-  void check_stalled_ranks(const char* what, double waited);
+  void check_stalled_ranks(const char* what, double waited, bool of_all_ranks = false);
   bool advance();
   void run_progress_thread();
+  void check_watched();
   void report_termination();
 
   int rank_ = 0, size_ = 1, node_ranks_ = 1, local_rank_ = 0, cores_ = 1;
   std::string core_note_;
   MPI_Comm machine_ = MPI_COMM_NULL;  // the ranks of this machine
   Machines machines_{{0}};
-  double watchdog_timeout_ = 0;
+  std::atomic<double> watchdog_timeout_ = 0;
   std::atomic<uint64_t> waits_{0};
   std::atomic<bool> waiting_{false};
 
@@ -114,6 +120,13 @@ class MpiCommunicator final : public Communicator {
   uint64_t moves_ = 0;  // how often advance() has found something to do
   std::unique_ptr<MpiWatchdog> watchdog_;
   std::exception_ptr failure_;  // exception of a callback or of MPI on the progress thread
+
+  std::mutex stall_check_;  // held by check_stalled_ranks(), and locked before mpi_
+  std::mutex watch_mutex_;  // guards the member below
+  std::optional<std::string> watched_;
+  std::atomic<double> watched_done_at_ = 0;  // steady_seconds() when the watched work was last done
+  Stopwatch since_watch_check_;              // time since check_watched() last asked the other ranks
+  std::jthread watch_thread_;                // asks whether the watched work is done
 
   std::mutex sleep_;
   std::condition_variable wake_;
@@ -139,6 +152,7 @@ constexpr int kPollsPerCompletion = 8;
 
 constexpr double kSpinSeconds = 1e-3;  // time without progress before a waiting call pauses between polls
 
+constexpr std::chrono::seconds kWatchPause{1};
 constexpr double kHeartbeatSeconds = 2;  // time limit for the answers to a heartbeat request
 
 constexpr double kSignalGraceSeconds = 0.3;  // longer than the loop usually takes to notice a signal
@@ -224,6 +238,7 @@ void MpiCommunicator::find_machines() {
 }
 
 MpiCommunicator::~MpiCommunicator() {
+  watch({}, {});
   {
     const std::lock_guard lock(sleep_);
     stopping_ = true;
@@ -454,6 +469,7 @@ void MpiCommunicator::run_progress_thread() {
       if (stopping_) return;
       has_work_ = false;
     }
+    check_watched();
     const Lock lock(mpi_);
     if (failure_) continue;
     try {
@@ -514,8 +530,10 @@ void MpiCommunicator::wait(const char* what, const std::function<bool()>& is_don
   waiting_ = false;
 }
 
-// Polls the other ranks to find those that are stalled. Returns if waiting longer is worthwhile, else throws.
-void MpiCommunicator::check_stalled_ranks(const char* what, double waited) {
+// Polls the other ranks to find those that are stalled. Returns if waiting longer is worthwhile, else throws. The error
+// names the ranks that have not arrived at this wait, or with of_all_ranks what every other rank does.
+void MpiCommunicator::check_stalled_ranks(const char* what, double waited, bool of_all_ranks) {
+  const std::lock_guard one_at_a_time(stall_check_);
   {
     const Lock lock(mpi_);
     watchdog_->ping();
@@ -524,12 +542,60 @@ void MpiCommunicator::check_stalled_ranks(const char* what, double waited) {
   for (const Stopwatch watch; !all_replied && watch.seconds() < kHeartbeatSeconds;) {
     std::this_thread::sleep_for(kIdlePause / 4);
     const Lock lock(mpi_);
+    watchdog_->reply({waits_, waiting_, rank_status().now()});
     all_replied = watchdog_->collect_replies();
   }
   const auto& heartbeats = watchdog_->heartbeats();
   if (is_making_progress(heartbeats, rank_, waits_, watchdog_timeout_)) return;
   throw Error("[--watchdog-timeout] ", what, " in ", to_string(rank_status().now()), ": not finished after ",
-              int64_t(waited), " s: ", describe_missing(heartbeats, rank_, waits_));
+              int64_t(waited), " s: ", describe_missing(heartbeats, rank_, waits_ + (of_all_ranks ? 1 : 0)));
+}
+
+// The driver of a GPU may block the calls of `are_done` while it hangs, so a thread of their own makes them. The
+// progress thread, which must answer the other ranks, only looks at when they last returned true.
+void MpiCommunicator::watch(std::string what, std::function<bool()> are_done) {
+  {
+    const std::lock_guard lock(watch_mutex_);
+    watched_.reset();
+  }
+  watch_thread_ = {};  // waits for the thread of the watch before
+  if (!are_done) return;
+  watched_done_at_ = steady_seconds();
+  watch_thread_ = std::jthread([this, are_done = std::move(are_done)](const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any never;
+    while (!stop.stop_requested()) {
+      try {
+        if (are_done()) watched_done_at_ = steady_seconds();
+      } catch (const std::exception& e) {
+        end_job(*this, rank_, e.what(), 1);  // the main thread may wait for this work without end
+      }
+      std::unique_lock lock(mutex);
+      never.wait_for(lock, stop, kWatchPause, [] { return false; });
+    }
+  });
+  const std::lock_guard lock(watch_mutex_);
+  watched_ = std::move(what);
+}
+
+// Called on the progress thread. While the main thread waits in a call of MPI, that wait has a watchdog of its own.
+void MpiCommunicator::check_watched() {
+  std::string what;
+  {
+    const std::lock_guard lock(watch_mutex_);
+    if (!watched_ || watchdog_timeout_ <= 0) return;
+    what = *watched_;
+  }
+  const StatusSnapshot now = rank_status().now();
+  const double limit = longest_phase(now.phase, watchdog_timeout_);
+  const double stalled = std::min(steady_seconds() - watched_done_at_, now.seconds);
+  if (waiting_ || stalled <= limit || since_watch_check_.seconds() <= limit) return;
+  try {
+    check_stalled_ranks(what.c_str(), stalled, /*of_all_ranks=*/true);
+  } catch (const std::exception& e) {
+    end_job(*this, rank_, e.what(), 1);
+  }
+  since_watch_check_ = Stopwatch();
 }
 
 void MpiCommunicator::abort(int status) noexcept {

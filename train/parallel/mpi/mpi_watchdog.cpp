@@ -99,14 +99,15 @@ std::string describe_missing(const std::vector<std::optional<Heartbeat>>& heartb
   return text.empty() ? "all ranks have arrived: the network or the MPI library makes no progress" : text;
 }
 
+double longest_phase(Phase phase, double timeout) { return timeout * (may_take_long(phase) ? kPatience : 1); }
+
 bool is_making_progress(const std::vector<std::optional<Heartbeat>>& heartbeats, int asker, uint64_t waits,
                         double seconds) {
   bool any_missing = false, all_missing_progress = true, any_has_just_arrived = false;
   for (int rank = 0; rank < int(heartbeats.size()); ++rank) {
     if (rank == asker) continue;
     const std::optional<Heartbeat>& heartbeat = heartbeats[size_t(rank)];
-    const bool is_new =
-        heartbeat && heartbeat->snapshot.seconds < seconds * (may_take_long(heartbeat->snapshot.phase) ? kPatience : 1);
+    const bool is_new = heartbeat && heartbeat->snapshot.seconds < longest_phase(heartbeat->snapshot.phase, seconds);
     if (has_arrived(heartbeat, waits)) {
       any_has_just_arrived |= is_new;
     } else {

@@ -45,6 +45,8 @@ class MpiWatchdog {
 // Describes the ranks that keep a wait from ending: "rank 2 does not answer: it was stopped or is cut off; rank 3 is in
 // forward of update 12 for 61 s". `waits`: number of waits of the rank `asker`.
 std::string describe_missing(const std::vector<std::optional<Heartbeat>>& heartbeats, int asker, uint64_t waits);
+// The longest time in a phase that is not a stall: `timeout`, or ten times as long for the phases of may_take_long().
+double longest_phase(Phase phase, double timeout);
 // Whether all missing ranks are merely slow: each of them answers and has been in its phase for less than `seconds`
 // (ten times as long for the phases of may_take_long()). If all ranks have arrived, at least one must have entered its
 // phase within that time.

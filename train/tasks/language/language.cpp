@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "gyre/autograd/ops.h"
+#include "gyre/core/clock.h"
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/kernels/kernels.h"
@@ -25,7 +26,6 @@
 #include "gyre/models/hugging_face/decoder_config.h"
 #include "gyre/models/modules/linear_attention.h"
 #include "gyre/train/job.h"
-#include "gyre/train/log/console.h"
 #include "gyre/train/parallel/tree_reduction.h"
 #include "gyre/train/piped_text.h"
 #include "gyre/train/task.h"

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <utility>
 
+#include "gyre/core/clock.h"
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/number_text.h"
@@ -18,7 +19,6 @@
 #include "gyre/data/text/line_stream.h"
 #include "gyre/data/text/parallel_text.h"
 #include "gyre/models/encoder_decoder.h"
-#include "gyre/train/log/console.h"
 #include "gyre/train/metrics/bleu.h"
 #include "gyre/train/metrics/chrf.h"
 #include "gyre/train/parallel/tree_reduction.h"
