@@ -6,7 +6,7 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 #include "gyre/core/cpu/gemm/gemm_pack.h"
 #include "gyre/core/cpu/head_tiles.h"
@@ -30,41 +30,80 @@ inline VectorOf<float>::type load_weights(const Source* from) {
   }
 }
 
-inline float sum_of(const VectorOf<float>::type (&vectors)[kStepVectors]) {
-  alignas(kVectorBytes) float lanes[kStep];
-  std::memcpy(lanes, vectors, sizeof lanes);
-  for (int64_t half = kStep / 2; half > 0; half /= 2)
-    for (int64_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
-  return lanes[0];
+// Adds the upper half of the lanes to the lower one, then the upper quarter, and so on.
+template <int64_t Half, size_t... I>
+inline float sum_of_lanes(VectorOf<float>::type v, std::index_sequence<I...> lanes) {
+  if constexpr (Half == 0) {
+    return v[0];
+  } else {
+    v += __builtin_shufflevector(v, v, ((int64_t(I) + Half) % kLanes<float>)...);
+    return sum_of_lanes<Half / 2>(v, lanes);
+  }
 }
 
-// c(i, 0) = x(i, k) . w(k) for each of the rows.
-template <class T, int Rows, class Source>
-inline void dot_products(float* c, int64_t ldc, const float* x, const Source* w, int64_t k) {
-  VectorOf<float>::type sums[Rows][kStepVectors] = {};
+inline float sum_of(const VectorOf<float>::type (&vectors)[kStepVectors]) {
+  VectorOf<float>::type sums[kStepVectors];
+  GYRE_UNROLL
+  for (int j = 0; j < kStepVectors; ++j) sums[j] = vectors[j];
+  GYRE_UNROLL
+  for (int half = kStepVectors / 2; half > 0; half /= 2) {
+    GYRE_UNROLL
+    for (int j = 0; j < half; ++j) sums[j] += sums[j + half];
+  }
+  return sum_of_lanes<kLanes<float> / 2>(sums[0], std::make_index_sequence<size_t(kLanes<float>)>());
+}
+
+// Rows of a weight that a thread reads at the same time. They lie far apart: several streams get more bytes per second
+// from memory than one, and than one of neighboring rows.
+constexpr int kStreams = 3;
+// The most vectors of sums that fit into the registers beside the operands. AVX2 has 16 registers, the others have 32.
+constexpr int kMostSums = kVectorBytes == 32 ? 12 : 24;
+
+// c(i, s * apart) = x(i, k) . row s * apart of w, for each of the rows of x and each stream s.
+template <class T, int Rows, int Streams, class Source>
+inline void dot_products(float* c, int64_t ldc, const float* x, const Source* w, int64_t stride, int64_t apart,
+                         int64_t k) {
+  VectorOf<float>::type sums[Streams][Rows][kStepVectors] = {};
   int64_t p = 0;
   for (; p + kStep <= k; p += kStep) {
     GYRE_UNROLL
     for (int j = 0; j < kStepVectors; ++j) {
       const int64_t at = p + j * kLanes<float>;
-      const auto weights = load_weights<T>(w + at);
       GYRE_UNROLL
-      for (int i = 0; i < Rows; ++i) sums[i][j] += load_vector(x + i * k + at) * weights;
+      for (int s = 0; s < Streams; ++s) {
+        const auto weights = load_weights<T>(w + s * apart * stride + at);
+        GYRE_UNROLL
+        for (int i = 0; i < Rows; ++i) sums[s][i][j] += load_vector(x + i * k + at) * weights;
+      }
     }
   }
-  for (int i = 0; i < Rows; ++i) {
-    float sum = sum_of(sums[i]);
-    for (int64_t rest = p; rest < k; ++rest) sum += x[i * k + rest] * float(T(w[rest]));
-    c[i * ldc] = sum;
+  GYRE_UNROLL
+  for (int s = 0; s < Streams; ++s) {
+    GYRE_UNROLL
+    for (int i = 0; i < Rows; ++i) {
+      float sum = sum_of(sums[s][i]);
+      for (int64_t rest = p; rest < k; ++rest) sum += x[i * k + rest] * float(T(w[s * apart * stride + rest]));
+      c[i * ldc + s * apart] = sum;
+    }
   }
 }
 
-// One thread's columns of C.
+// One thread's columns of C. If the sums of all rows of x do not fit into the registers, the weights are read for one
+// row after the other: from memory for the first one, then from the cache.
 template <class T, int Rows, class Source>
 void few_rows_columns(float* c, int64_t ldc, const float* x, const Operand& weight, int64_t begin, int64_t end,
                       int64_t k) {
+  constexpr int kAtOnce = Rows * kStreams * kStepVectors <= kMostSums ? Rows : 1;
   const Source* w = static_cast<const Source*>(weight.data);
-  for (int64_t j = begin; j < end; ++j) dot_products<T, Rows>(c + j, ldc, x, w + j * weight.stride, k);
+  const int64_t stride = weight.stride, apart = (end - begin) / kStreams, rest = begin + apart * kStreams;
+  for (int64_t j = begin; j < begin + apart; ++j) {
+    for (int i = 0; i < Rows; i += kAtOnce)
+      dot_products<T, kAtOnce, kStreams>(c + i * ldc + j, ldc, x + i * k, w + j * stride, stride, apart, k);
+  }
+  for (int64_t j = rest; j < end; ++j) {
+    for (int i = 0; i < Rows; i += kAtOnce)
+      dot_products<T, kAtOnce, 1>(c + i * ldc + j, ldc, x + i * k, w + j * stride, stride, 0, k);
+  }
 }
 
 template <class T, class Source>
