@@ -66,27 +66,36 @@ template <int Rows>
 }
 #endif
 
-// Without the instruction: products of bytes in lanes of 16 bits, which hold the sum of two, 2 * 127^2.
-template <int Rows>
-void multiply_int8_portably(float* c, int64_t ldc, const Int8Rows& a, const Int8Columns& b, int64_t groups) {
+// Without the instruction: the sum of the four products in each lane.
+#if defined(__AVX2__) && !defined(__AVX512F__)
+// The row without its signs times the columns with them. No sum of two products saturates: 2 * 127^2.
+inline Int8Sums int8_products(Int8Sums row, Int8Sums columns) {
+  const __m256i signed_columns = _mm256_sign_epi8((__m256i)columns, (__m256i)row);
+  const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8((__m256i)row), signed_columns);
+  return (Int8Sums)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+}
+#else
+// In lanes of 16 bits, which hold the sum of two products, 2 * 127^2.
+inline Int8Sums int8_products(Int8Sums row, Int8Sums columns) {
   using Pairs = VectorOf<int16_t>::type;
   const auto even = [](Int8Sums bytes) { return ((Pairs)bytes << 8) >> 8; };
   const auto odd = [](Int8Sums bytes) { return (Pairs)bytes >> 8; };
+  const auto pairs = (Int8Sums)(even(row) * even(columns) + odd(row) * odd(columns));
+  return ((pairs << 16) >> 16) + (pairs >> 16);
+}
+#endif
+
+template <int Rows>
+void multiply_int8_portably(float* c, int64_t ldc, const Int8Rows& a, const Int8Columns& b, int64_t groups) {
   Int8Sums sums[Rows][2] = {};
   const uint32_t *left = a.elements, *right = b.elements;
   for (int64_t g = 0; g < groups; ++g, left += kTileRows, right += Int8Columns::width) {
     const auto* columns = reinterpret_cast<const Int8Sums*>(right);
-    const Pairs even_columns[2] = {even(columns[0]), even(columns[1])};
-    const Pairs odd_columns[2] = {odd(columns[0]), odd(columns[1])};
     GYRE_UNROLL
     for (int i = 0; i < Rows; ++i) {
-      const Int8Sums element = Int8Sums{} + int32_t(left[i] ^ kInt8Offset);
-      const Pairs even_row = even(element), odd_row = odd(element);
-      GYRE_UNROLL
-      for (int j = 0; j < 2; ++j) {
-        const auto products = (Int8Sums)(even_row * even_columns[j] + odd_row * odd_columns[j]);
-        sums[i][j] += ((products << 16) >> 16) + (products >> 16);
-      }
+      const Int8Sums row = Int8Sums{} + int32_t(left[i] ^ kInt8Offset);
+      sums[i][0] += int8_products(row, columns[0]);
+      sums[i][1] += int8_products(row, columns[1]);
     }
   }
   store_int8_tile<Rows>(c, ldc, sums, a, b);
