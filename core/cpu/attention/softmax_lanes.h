@@ -43,10 +43,11 @@ inline V logarithm_of_two(V x) {
     for (size_t i = 0; i < sizeof(V) / sizeof(double); ++i) x[i] = std::log2(x[i]);
     return x;
   } else {
-    using Bits = typename VectorOf<int32_t>::type;
-    constexpr int32_t root_half = 0x3F3504F3;  // sqrt(1/2)
-    const Bits n = ((Bits)x - root_half) >> 23;
-    const V m = (V)((Bits)x - (n << 23)), s = (m - 1.0f) / (m + 1.0f), t = s * s;
+    using Bits = typename VectorOf<uint32_t>::type;  // unsigned, because unused lanes hold any x
+    using Exponents = typename VectorOf<int32_t>::type;
+    constexpr uint32_t root_half = 0x3F3504F3;  // sqrt(1/2)
+    const Exponents n = (Exponents)((Bits)x - root_half) >> 23;
+    const V m = (V)((Bits)x - ((Bits)n << 23)), s = (m - 1.0f) / (m + 1.0f), t = s * s;
     const V series = ((t * (1.0f / 7) + 1.0f / 5) * t + 1.0f / 3) * t + 1.0f;
     return __builtin_convertvector(n, V) + s * series * float(2 / std::numbers::ln2);
   }

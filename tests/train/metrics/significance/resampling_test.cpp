@@ -41,7 +41,8 @@ void check_interval(const std::vector<double>& scores, const json& expected) {
 }  // namespace
 
 TEST_CASE("random numbers are those of numpy.random.default_rng") {
-  for (const json& expected : read_golden("translation.json")["numbers"]) {
+  const json golden = read_golden("translation.json");
+  for (const json& expected : golden["numbers"]) {
     NumpyRandom random(expected["seed"].get<uint64_t>());
     for (const uint32_t n : {1U, 2U, 7U, 3004U, 3000000000U}) {
       for (const json& number : expected["below"][std::to_string(n)]) CHECK(random.below(n) == number.get<uint32_t>());
