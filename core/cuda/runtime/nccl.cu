@@ -118,7 +118,7 @@ class Group {
 class NcclCollectives final : public GpuCollectives {
  public:
   NcclCollectives(int index, const NcclId& id, int rank, int size)
-      : context_(Context::of(index)), nccl_(Nccl::get()), index_(index), rank_(rank) {
+      : context_(Context::of(index)), nccl_(Nccl::get()), rank_(rank) {
     require(nccl_.problem().empty(), "[nccl] ", nccl_.problem());
     NcclUniqueId unique{};
     std::memcpy(unique.bytes, id.data(), id.size());
@@ -159,7 +159,7 @@ class NcclCollectives final : public GpuCollectives {
 
   bool are_done() const override {
     if (!is_open_) {
-      check(cudaSetDevice(index_), "cudaSetDevice");
+      check(cudaSetDevice(context_.index()), "cudaSetDevice");
       const cudaError_t found = cudaEventQuery(done_);
       if (found == cudaSuccess) return true;
       if (found != cudaErrorNotReady) check(found, "cudaEventQuery");
@@ -210,7 +210,7 @@ class NcclCollectives final : public GpuCollectives {
 
   Context& context_;
   const Nccl& nccl_;
-  int index_, rank_;
+  int rank_;
   NcclComm communicator_ = nullptr;
   cudaStream_t stream_ = nullptr;
   cudaEvent_t ready_ = nullptr, done_ = nullptr;
