@@ -173,7 +173,8 @@ tidy: $(PLAIN)/compile_commands.json
 format: ## format the sources
 	@clang-format -i $(SOURCES)
 
-# Reports end the program. Tests ask for more memory than there is. ThreadSanitizer does not understand OpenMP's barriers, so it runs with one OpenMP thread.
+# Reports end the program. Tests ask for more memory than there is. ThreadSanitizer does not understand OpenMP's
+# barriers, so it runs with one OpenMP thread.
 SANITIZER_ENV = UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1 \
   $(if $(filter thread,$(1)),OMP_THREAD_LIMIT=1,OMP_NUM_THREADS=2) \
   TSAN_OPTIONS=allocator_may_return_null=1:ignore_noninstrumented_modules=1:suppressions=$(CURDIR)/tools/scripts/tsan.supp

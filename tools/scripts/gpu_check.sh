@@ -254,7 +254,7 @@ steps=20 # a multiple of the number of different batches, so that both sides pro
 # step_against_torch PRESET PRECISION [VARIANT...]: a step beside PyTorch's. VARIANT: eager, compiled (torch.compile) or
 # cudnn (compiled, with cuDNN's attention). Default: eager compiled.
 step_against_torch() {
-  local preset=$1 precision=$2 variant other speed summary rows=() torch=(--preset "$1" --precision "$2" --device "$device" --steps "$steps")
+  local preset=$1 precision=$2 variant other other_speed speed summary options rows=() torch=(--preset "$1" --precision "$2" --device "$device" --steps "$steps")
   local ours
   shift 2
   [ $# -gt 0 ] || set -- eager compiled
@@ -264,16 +264,18 @@ step_against_torch() {
   for variant in "$@"; do
     has_torch || continue
     case $variant in
-      eager) other=$(within "$python" "$root/tools/bench/peers/torch_gpu.py" "${torch[@]}") || other= ;;
-      compiled) other=$(within "$python" "$root/tools/bench/peers/torch_gpu.py" "${torch[@]}" --compile) || other= ;;
-      cudnn) other=$(within "$python" "$root/tools/bench/peers/torch_gpu.py" "${torch[@]}" --compile --attention cudnn) || other= ;;
+      eager) options=() ;;
+      compiled) options=(--compile) ;;
+      cudnn) options=(--compile --attention cudnn) ;;
     esac
-    summary+="; PyTorch, $variant: $(number "$(field tokens_per_second <<< "$other" || true)" %.0f), ratio $(ratio "$speed" "$(field tokens_per_second <<< "$other" || true)")"
+    other=$(within "$python" "$root/tools/bench/peers/torch_gpu.py" "${torch[@]}" "${options[@]}") || other=
+    other_speed=$(field tokens_per_second <<< "$other" || true)
+    summary+="; PyTorch, $variant: $(number "$other_speed" %.0f), ratio $(ratio "$speed" "$other_speed")"
     [ -n "$other" ] || continue
     record "$other" > /dev/null
     # The mean number of masked tokens may differ, but not that of all tokens.
     same_tokens "$ours" "$other" || { say "PyTorch's steps have $(field tokens_per_step <<< "$other") tokens, Gyre's $(field tokens_per_step <<< "$ours")"; exit 1; }
-    rows+=("| PyTorch, $variant | $(field tokens_per_second <<< "$other") | $(field step_ms <<< "$other") | $(field peak_mb <<< "$other") | matrix product: $(field matmul_tflops <<< "$other") TFLOP/s, padding: $(field padding <<< "$other") |")
+    rows+=("| PyTorch, $variant | $other_speed | $(field step_ms <<< "$other") | $(field peak_mb <<< "$other") | matrix product: $(field matmul_tflops <<< "$other") TFLOP/s, padding: $(field padding <<< "$other") |")
   done
   say "$summary"
   detail "| | tokens/s | ms per step | MiB | share of limit |"
