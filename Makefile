@@ -67,7 +67,7 @@ bundle: ## pack a CUDA build with its libraries for another machine, for GPUs of
 	@tools/scripts/setup.sh xz-utils
 	@export PATH="$$PATH:/usr/local/cuda/bin"; $(call CONFIGURE,build-cuda-bundle,Release,-DGYRE_CUDA=ON \
 	  -DCMAKE_CUDA_ARCHITECTURES=$(BUNDLE_ARCHITECTURE)-real)
-	@$(call BUILD_QUIETLY,build-cuda-bundle,--target gyre test_core test_autograd test_models test_train test_mpi)
+	@$(call BUILD_QUIETLY,build-cuda-bundle,--target gyre test_core test_hopper test_autograd test_models test_train test_mpi)
 	@tools/scripts/bundle.sh --tests build-cuda-bundle gyre-bundle.tar.xz
 
 package: ## build Debian packages of the program and the libraries, in build

@@ -1,6 +1,6 @@
-// Wrappers of PTX instructions for attention: tensor core products, matrix loads, asynchronous copies, and conversions
-// that C++ code compiles to several instructions. PTX ISA 9.0, sections 9.7.14 (mma, ldmatrix), 9.7.9 (cp.async, cvt)
-// and 9.7.3 (ex2).
+// Wrappers of PTX instructions: barriers of some warps, and for attention tensor core products, matrix loads,
+// asynchronous copies, and conversions that C++ code compiles to several instructions. PTX ISA 9.0, sections 9.7.14
+// (mma, ldmatrix), 9.7.9 (cp.async, cvt) and 9.7.3 (ex2).
 #pragma once
 
 #include <cstdint>
@@ -47,6 +47,11 @@ __device__ inline void commit_copies() { asm volatile("cp.async.commit_group;\n"
 template <int groups>
 __device__ inline void wait_copies() {
   asm volatile("cp.async.wait_group %0;\n" ::"n"(groups) : "memory");
+}
+
+// A barrier of `threads` threads of whole warps, which all give the same number `id`, 1 to 15.
+__device__ inline void named_barrier(int id, int threads) {
+  asm volatile("bar.sync %0, %1;\n" ::"r"(id), "r"(threads) : "memory");
 }
 
 // Rounds two numbers to bf16, to nearest, ties to even. `low` is in the lower half of the result.

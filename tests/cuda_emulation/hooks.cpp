@@ -98,6 +98,77 @@ void wait_copies(int groups) {
   pending.erase(pending.begin(), pending.begin() + ptrdiff_t(landing));
 }
 
+// ---- Compute capability 9.0 -----------------------------------------------------------------------------------------
+
+namespace {
+
+// Ends the launch if there was a mistake.
+void check(const std::string& problem, std::source_location at) {
+  if (!problem.empty()) fail_thread(problem + ", at " + place(at));
+}
+
+}  // namespace
+
+void init_barrier(void* barrier, int arrivals, std::source_location at) {
+  note_write(barrier, sizeof(uint64_t), __builtin_return_address(0));
+  check(BlockRunner::current().hopper().init(barrier, arrivals), at);
+}
+
+void fence_barriers() { BlockRunner::current().hopper().fence_barriers(); }
+
+void arrive(void* barrier, int bytes, std::source_location at) {
+  note_read(barrier, sizeof(uint64_t), __builtin_return_address(0));
+  check(BlockRunner::current().hopper().arrive(barrier, bytes), at);
+  BlockRunner::current().wake_waiting();
+}
+
+void wait_barrier(void* barrier, int parity, std::source_location at) {
+  BlockRunner& runner = BlockRunner::current();
+  note_read(barrier, sizeof(uint64_t), __builtin_return_address(0));
+  const BlockBarrier* state = runner.hopper().find(barrier);
+  if (!state) return check("mbarrier: it is not initialized", at);
+  if (parity != 0 && parity != 1) check("mbarrier: the parity is " + std::to_string(parity), at);
+  if (!Hopper::has_ended(*state, parity)) {
+    Thread& thread = runner.thread();
+    thread.at = at;
+    thread.barrier = barrier;
+    thread.parity = parity;
+    runner.suspend(Thread::State::at_block_barrier);
+  }
+  acquire(state->ended[parity]);
+}
+
+void named_barrier(int id, int threads, std::source_location at) {
+  BlockRunner& runner = BlockRunner::current();
+  if (id < 1 || id > 15 || threads < kWarp || threads % kWarp != 0)
+    check("bar.sync: barrier " + std::to_string(id) + " of " + std::to_string(threads) + " threads", at);
+  Thread& thread = runner.thread();
+  thread.at = at;
+  thread.id = id;
+  thread.count = threads;
+  runner.wait_at_named_barrier();
+}
+
+void fence_async() { fence_writes(); }
+
+void load_panel(void* to, const CUtensorMap& from, int column, int row, void* barrier, std::source_location at) {
+  note_read(barrier, sizeof(uint64_t), __builtin_return_address(0));
+  check(BlockRunner::current().hopper().begin_copy(to, from, column, row, barrier), at);
+}
+
+void multiply_async(const AsyncProduct& product, std::source_location at) {
+  call({.kind = WarpOperation::Kind::multiply_async, .at = at, .product = &product});
+}
+void fence_products(std::source_location at) { call({.kind = WarpOperation::Kind::fence_products, .at = at}); }
+void commit_products(std::source_location at) { call({.kind = WarpOperation::Kind::commit_products, .at = at}); }
+void wait_products(int groups, const float* const* finished, size_t count, std::source_location at) {
+  call({.kind = WarpOperation::Kind::wait_products, .at = at, .groups = groups, .finished = finished, .count = count});
+}
+
+uint32_t shared_address(const void* data) {
+  return uint32_t(static_cast<const std::byte*>(data) - BlockRunner::current().shared().dynamic());
+}
+
 std::byte* dynamic_shared_memory() { return BlockRunner::current().shared().dynamic(); }
 
 void enter_shared_variables(const char* marker) {

@@ -58,34 +58,35 @@ void multiply_lanes(const WarpOperations& lanes) {
 }  // namespace
 
 const char* WarpOperation::name() const {
-  constexpr const char* names[] = {"__shfl_sync", "__syncwarp", "mma", "ldmatrix", "ldmatrix.trans"};
+  constexpr const char* names[] = {"__shfl_sync", "__syncwarp",         "mma",
+                                   "ldmatrix",    "ldmatrix.trans",     "wgmma",
+                                   "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group"};
   return names[int(kind)];
 }
 
-std::string perform(const WarpOperations& lanes) {
+std::string difference(const WarpOperations& lanes) {
   const WarpOperation& first = *lanes[0];
   for (const WarpOperation* lane : lanes) {
     if (lane->kind == first.kind && lane->at.line() == first.at.line()) continue;
     return std::string("diverged warp operations: ") + first.name() + " at " + place(first.at) + " and " +
            lane->name() + " at " + place(lane->at);
   }
-  switch (first.kind) {
-    case Kind::shuffle:
-      shuffle_lanes(lanes);
-      break;
-    case Kind::sync:
-      break;
-    case Kind::multiply:
-      multiply_lanes(lanes);
-      break;
-    case Kind::load_matrices:
-      load_lanes(lanes, false);
-      break;
-    case Kind::load_matrices_transposed:
-      load_lanes(lanes, true);
-      break;
-  }
   return "";
+}
+
+void perform(const WarpOperations& lanes) {
+  switch (lanes[0]->kind) {
+    case Kind::shuffle:
+      return shuffle_lanes(lanes);
+    case Kind::multiply:
+      return multiply_lanes(lanes);
+    case Kind::load_matrices:
+      return load_lanes(lanes, false);
+    case Kind::load_matrices_transposed:
+      return load_lanes(lanes, true);
+    default:
+      return;
+  }
 }
 
 }  // namespace cuda_emulation

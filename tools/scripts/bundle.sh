@@ -33,7 +33,7 @@ mkdir -p "$root"/{bin,libexec,lib/openmpi,licenses}
 
 programs=("$build/gyre")
 if [ $tests = yes ]; then
-  for program in "$build"/tests/test_{core,autograd,models,train,mpi}; do # those that gpu_check.sh runs
+  for program in "$build"/tests/test_{core,hopper,autograd,models,train,mpi}; do # those that gpu_check.sh runs
     [ -x "$program" ] && programs+=("$program")
   done
 fi

@@ -13,6 +13,7 @@
 #define __global__
 #define __device__
 #define __host__
+#define __grid_constant__
 #define __launch_bounds__(...)
 
 // A static shared variable is a static variable of its function. The marker tells the emulator that the current block

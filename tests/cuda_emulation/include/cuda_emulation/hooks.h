@@ -7,6 +7,8 @@
 #include <source_location>
 #include <string>
 
+struct CUtensorMap;
+
 namespace cuda_emulation {
 
 // Ends the launch with a report of the thread and `problem`.
@@ -27,6 +29,29 @@ void load_matrices(uint32_t (&to)[4], const void* row, bool transposed, std::sou
 void copy_async(void* shared, const void* global, bool inside);
 void commit_copies();
 void wait_copies(int groups);  // until at most `groups` committed groups are pending
+
+// Instructions of core/cuda/hopper_instructions.h.
+void init_barrier(void* barrier, int arrivals, std::source_location at);
+void fence_barriers();
+void arrive(void* barrier, int bytes, std::source_location at);  // bytes: what copies of the phase must bring
+void wait_barrier(void* barrier, int parity, std::source_location at);
+void named_barrier(int id, int threads, std::source_location at);
+void fence_async();
+void load_panel(void* to, const CUtensorMap& from, int column, int row, void* barrier, std::source_location at);
+// A product of a warpgroup. a: four registers, and b is MN-major; or null, and both are K-major in shared memory.
+struct AsyncProduct {
+  float* d;
+  int columns;
+  const uint32_t* a;
+  uint64_t a_operand, b_operand;
+  bool keep;
+};
+void multiply_async(const AsyncProduct& product, std::source_location at);
+void fence_products(std::source_location at);
+void commit_products(std::source_location at);
+// `finished`: sums that must be finished then.
+void wait_products(int groups, const float* const* finished, size_t count, std::source_location at);
+uint32_t shared_address(const void* data);  // offset in dynamic shared memory
 
 std::byte* dynamic_shared_memory();  // dynamic shared memory of the block that runs
 

@@ -30,6 +30,10 @@ void wait_copies() {
   cuda_emulation::wait_copies(groups);
 }
 
+inline void named_barrier(int id, int threads, std::source_location at = std::source_location::current()) {
+  cuda_emulation::named_barrier(id, threads, at);
+}
+
 inline uint32_t pack_bf16(float low, float high) {
   return __bfloat16_as_ushort(__float2bfloat16_rn(low)) | uint32_t(__bfloat16_as_ushort(__float2bfloat16_rn(high)))
                                                               << 16;
