@@ -3,6 +3,7 @@
 #include "gyre/core/cuda/columns.h"
 #include "gyre/core/cuda/cuda_kernels.h"
 #include "gyre/core/cuda/dispatch.h"
+#include "gyre/core/cuda/tensor_core.h"
 #include "gyre/core/cuda/vectors.h"
 #include "gyre/core/kernels/gpu_blocks.h"
 
@@ -25,21 +26,27 @@ struct Team {
   __device__ static int column(int part) {
     return (part * kThreads + thread()) * kPackSize<T>;
   }
+  __device__ static void barrier() {
+    if constexpr (kTeams > 1) {
+      named_barrier(1 + index(), kThreads);
+    } else {
+      __syncthreads();
+    }
+  }
 };
 
-// Sums of several numbers over the threads of a team. All threads of the team get the result. All threads of the block
-// must call it.
+// Sums of several numbers over the threads of a team. All threads of the team get the result and must call it.
 template <class Team, int count, class C>
 __device__ void team_sums(C (&x)[count], C (*scratch)[kWarp]) {
 #pragma unroll
   for (int i = 0; i < count; ++i) x[i] = warp_sum(x[i]);
   if constexpr (Team::kWarps > 1) {
     const int warp = int(threadIdx.x) / kWarp;
-    __syncthreads();  // all threads have read the scratch of an earlier call
+    Team::barrier();  // all threads have read the scratch of an earlier call
     if (threadIdx.x % kWarp == 0) {
       for (int i = 0; i < count; ++i) scratch[i][warp] = x[i];
     }
-    __syncthreads();
+    Team::barrier();
     for (int i = 0; i < count; ++i) {
       x[i] = 0;
       for (int w = 0; w < Team::kWarps; ++w) x[i] += scratch[i][Team::index() * Team::kWarps + w];
@@ -47,12 +54,12 @@ __device__ void team_sums(C (&x)[count], C (*scratch)[kWarp]) {
   }
 }
 
-// Calls f(Team{}) with the team type for rows of d elements. Throws Error if the rows are too wide.
-template <class T, size_t index = 0, class F>
+// Calls f(Team{}) with the type of the team in the table for rows of d elements. Throws Error if they are too wide.
+template <const auto& teams, class T, size_t index = 0, class F>
 void with_team(int64_t d, F&& f) {
-  constexpr NormTeam team = kNormTeams[index];
-  if constexpr (index + 1 < kNormTeams.size()) {
-    if (index < norm_team(d, kPackSize<T>)) return with_team<T, index + 1>(d, f);
+  constexpr NormTeam team = teams[index];
+  if constexpr (index + 1 < teams.size()) {
+    if (index < norm_team(teams, d, kPackSize<T>)) return with_team<teams, T, index + 1>(d, f);
   } else {
     constexpr int64_t widest = team.capacity() * kWarp * kPackSize<T>;
     require(d <= widest, "[layer_norm] expected rows of at most ", widest, " elements on a GPU, got ", d);
@@ -139,13 +146,13 @@ template <class T, class Team>
 __global__ void __launch_bounds__(Team::kBlock) forward_kernel(Forward<T> a, RowLayout rows) {
   constexpr int parts = Team::kParts;
   const int64_t row = int64_t(blockIdx.x) * Team::kTeams + Team::index(), start = row * rows.d;
-  const int width = row < rows.n ? rows.d : 0;  // a team without a row takes part with an empty row
+  if (row >= rows.n) return;
   Pack<T> x[parts], other[parts];
   int counts[parts];
 #pragma unroll
   for (int p = 0; p < parts; ++p) {
     const int column = Team::template column<T>(p);
-    counts[p] = count_in_pack<T>(column, width);
+    counts[p] = count_in_pack<T>(column, rows.d);
     x[p] = load_pack(a.x + start + column, counts[p], rows.aligned);
     if (a.residual) other[p] = load_pack(a.residual + start + column, counts[p], rows.aligned);
   }
@@ -167,7 +174,7 @@ __global__ void __launch_bounds__(Team::kBlock) forward_kernel(Forward<T> a, Row
   for (int p = 0; p < parts; ++p) {
     store_pack(a.y + start + Team::template column<T>(p), other[p], counts[p], rows.aligned);
   }
-  if (row < rows.n && Team::thread() == 0) {
+  if (Team::thread() == 0) {
     if (a.mean) a.mean[row] = mean;
     a.rstd[row] = rstd;
   }
@@ -175,7 +182,7 @@ __global__ void __launch_bounds__(Team::kBlock) forward_kernel(Forward<T> a, Row
 
 template <class T>
 void forward(const Context& context, const Forward<T>& arguments, const RowLayout& rows) {
-  with_team<T>(rows.d, [&]<class Team>(Team) {
+  with_team<kNormTeams, T>(rows.d, [&]<class Team>(Team) {
     launch(forward_kernel<T, Team>, dim3(unsigned(divide_up(rows.n, Team::kTeams))), dim3(Team::kBlock), 0,
            context.stream(), arguments, rows);
   });
@@ -288,14 +295,13 @@ __global__ void __launch_bounds__(Team::kBlock, Team::kBlock <= 256 ? 2 : 1)
 #pragma unroll
   for (int p = 0; keep_gamma && p < parts; ++p) load_gamma(p);
   int64_t row = int64_t(blockIdx.x) * Team::kTeams + Team::index();
-  for (; row - Team::index() < rows.n; row += int64_t(gridDim.x) * Team::kTeams) {
+  for (; row < rows.n; row += int64_t(gridDim.x) * Team::kTeams) {
     const int64_t start = row * rows.d;
-    const int width = row < rows.n ? rows.d : 0;  // a team without a row takes part with zeros
-    const C mean = width && a.mean ? a.mean[row] : C(0), rstd = width ? a.rstd[row] : C(0);
+    const C mean = a.mean ? a.mean[row] : C(0), rstd = a.rstd[row];
     Pack<T> dy[parts], x[parts];
 #pragma unroll
     for (int p = 0; p < parts; ++p) {
-      const int column = Team::template column<T>(p), count = count_in_pack<T>(column, width);
+      const int column = Team::template column<T>(p), count = count_in_pack<T>(column, rows.d);
       dy[p] = load_pack(a.dy + start + column, count, rows.aligned);
       x[p] = load_pack(a.sum + start + column, count, rows.aligned);
     }
@@ -323,7 +329,7 @@ __global__ void __launch_bounds__(Team::kBlock, Team::kBlock <= 256 ? 2 : 1)
       for (int i = 0; i < N; ++i) {
         dsum[i] = rstd * (gamma[p][i] * dy[p][i] - mean_g - (x[p][i] - mean) * rstd * mean_gx);
       }
-      const Pack<T> dx = store_gradients(dsum, a, start + column, count_in_pack<T>(column, width), rows.aligned);
+      const Pack<T> dx = store_gradients(dsum, a, start + column, count_in_pack<T>(column, rows.d), rows.aligned);
       if constexpr (sums == 3) {
 #pragma unroll
         for (int i = 0; i < N; ++i) totals[(2 * parts + p) * N + i] += dx[i];
@@ -355,7 +361,7 @@ void norm_backward(Context& context, const NormGradients& to, const Tensor& dy, 
   if (dy.rows() == 0) return;
   dispatch_data_type(
       dy, [&]<class T, class C = Compute<T>>(T) {
-        with_team<T>(dy.cols(), [&]<class Team>(Team) {
+        with_team<kNormBackwardTeams, T>(dy.cols(), [&]<class Team>(Team) {
           const int64_t d = dy.cols(), blocks = norm_gradient_blocks(dy.rows(), Team::kTeams);
           const Tensor partial = to.sums() > 0 ? context.empty({blocks, to.sums(), d}, dtype_of<C>()) : Tensor();
           const Backward<T> arguments{data_or_null<T>(to.dx),

@@ -49,15 +49,19 @@ struct NormTeam {
   constexpr int64_t teams() const { return warps < 8 ? 8 / warps : 1; }
 };
 
-// From narrow to wide rows.
-inline constexpr std::array<NormTeam, 7> kNormTeams{{{1, 1}, {1, 2}, {2, 2}, {4, 2}, {8, 2}, {16, 2}, {32, 4}}};
+// From narrow to wide rows. Backward holds more numbers of each element: with three parts it would spill registers.
+inline constexpr auto kNormTeams =
+    std::to_array<NormTeam>({{1, 1}, {1, 2}, {1, 3}, {1, 4}, {4, 2}, {8, 2}, {16, 2}, {32, 4}});
+inline constexpr auto kNormBackwardTeams =
+    std::to_array<NormTeam>({{1, 1}, {1, 2}, {2, 2}, {4, 2}, {8, 2}, {16, 2}, {32, 4}});
 
-// The index of the narrowest team for rows of d elements in packs of `pack` elements; kNormTeams.size() if no team is
-// wide enough.
-constexpr size_t norm_team(int64_t d, int64_t pack) {
+// The index of the narrowest team for rows of d elements in packs of `pack` elements; teams.size() if no team is wide
+// enough.
+template <size_t N>
+constexpr size_t norm_team(const std::array<NormTeam, N>& teams, int64_t d, int64_t pack) {
   constexpr int64_t kWarp = 32;
   size_t i = 0;
-  while (i < kNormTeams.size() && kNormTeams[i].capacity() * kWarp * pack < d) ++i;
+  while (i < N && teams[i].capacity() * kWarp * pack < d) ++i;
   return i;
 }
 
@@ -81,7 +85,7 @@ constexpr int packed_backward_blocks(int64_t width) { return width > 64 ? 2 : 4;
 constexpr int backward_of_queries_blocks(int64_t width) { return width > 64 ? 2 : width > 32 ? 3 : 4; }
 constexpr int backward_of_keys_blocks(int64_t width) { return width > 64 ? 2 : 3; }
 
-// Attention on tensor cores: bf16 heads of these widths, without position terms and window.
+// Attention on tensor cores: bf16 heads of these widths.
 constexpr bool has_tensor_width(int64_t width) { return width == 32 || width == 64 || width == 128; }
 
 // A block of these kernels processes tiles of rows; each of its warps has a strip of them. waiting[n]: segments that

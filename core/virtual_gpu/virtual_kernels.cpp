@@ -291,10 +291,10 @@ void VirtualKernels::rope_frequencies_backward(const Tensor& /*dfrequencies*/, c
 
 namespace {
 
-// Rows that a block processes at the same time. Rows that are too wide for a GPU count as the widest.
+// Rows that a block of backward processes at the same time. Rows that are too wide for a GPU count as the widest.
 int64_t teams_of_block(const Tensor& rows) {
-  return kNormTeams[std::min(norm_team(rows.cols(), pack_size(dtype_bytes(rows.dtype()))), kNormTeams.size() - 1)]
-      .teams();
+  const auto& teams = kNormBackwardTeams;
+  return teams[std::min(norm_team(teams, rows.cols(), pack_size(dtype_bytes(rows.dtype()))), teams.size() - 1)].teams();
 }
 
 // The first of the tensors is dy. `sums`: of how many vectors each block stores partial sums.
