@@ -128,6 +128,14 @@ TEST_CASE("every op on a GPU agrees with the CPU and is bitwise reproducible") {
   });
 }
 
+TEST_CASE("attention on a GPU keeps NaN in its segment") {
+  Kernels* gpu = test_gpu();
+  if (!gpu) return;
+  const EmulatedBf16 emulated = bf16_on_any_cpu();
+  if (!is_emulated(*gpu)) check_apart_from_nan(*gpu, DType::f32);  // the plain kernels, which take minutes there
+  check_apart_from_nan(*gpu, DType::bf16);
+}
+
 TEST_CASE("composed definitions on a GPU agree with those on the CPU") {
   for_each_row([](Kernels& gpu, const OpCase& fixed, uint64_t seed) {
     const OpCase row = with_new_inputs(fixed, seed);

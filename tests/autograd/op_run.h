@@ -39,4 +39,7 @@ double largest_magnitude(const std::vector<Tensor>& tensors);
 bool same_bits(const Tensor& a, const Tensor& b);
 void check_same_bits(const OpRun& a, const OpRun& b);
 
+// Checks that NaN in the last segment of a batch changes no bit of attention's outputs and gradients in the others.
+void check_apart_from_nan(Kernels& kernels, DType dtype);
+
 }  // namespace gyre

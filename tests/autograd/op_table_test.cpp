@@ -310,6 +310,11 @@ TEST_CASE("attention does not read what earlier calls left in its workspace") {
   }
 }
 
+TEST_CASE("attention keeps NaN in its segment") {
+  const EmulatedBf16 emulated = bf16_on_any_cpu();
+  for (const DType dtype : {DType::f32, DType::bf16}) check_apart_from_nan(cpu_kernels(), dtype);
+}
+
 // Rows that compute nothing: they move elements, have none, or run no kernel.
 static bool computes_nothing(const OpCase& row) {
   return row.name.starts_with("transpose") || row.name == "reshape" || row.name == "dropout/none" ||

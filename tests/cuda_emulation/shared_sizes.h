@@ -1,4 +1,4 @@
-// A list of the kernels that ran with their dynamic shared memory, for tools/scripts/check_shared_memory.sh.
+// A list of the kernels that ran with their dynamic shared memory, for tools/scripts/check_kernels.sh.
 #pragma once
 
 #include "tests/cuda_emulation/block.h"

@@ -1,12 +1,13 @@
 # The mutations of test.sh for the CUDA kernels: mutation NAME UNIT FILE OLD NEW OPTIONS. OLD must occur once in FILE; UNIT
 # is the .cu file that is compiled with the change. OPTIONS choose the tests, of which one must fail: `ops TEXT` the rows
 # of the op table with the text in their names, `core TEST_CASE` those of tests/core, `train TEST_CASE` those of
-# tests/train, `ranks TEST_CASE` those of tests/mpi on two ranks with NCCL.
+# tests/train, `ranks TEST_CASE` those of tests/mpi on two ranks with NCCL. `hopper TEXT` and `nan TEXT` run rows of
+# the op table, also beside NaN, with the kernels for compute capability 9.0.
 
 # ---- Barriers ----
 mutation "layer norm: the sums of warps are read before they are written" \
   core/cuda/layer_norm.cu core/cuda/layer_norm.cu \
-  '    __syncthreads();
+  '    Team::barrier();
     for (int i = 0; i < count; ++i) {' \
   '    for (int i = 0; i < count; ++i) {' \
   ops layer_norm/several-strips
@@ -75,10 +76,55 @@ mutation "attention on tensor cores: the values are not committed" \
   __syncthreads();' \
   ops attention/packed
 
+# ---- Asynchronous instructions of compute capability 9.0 ----
+mutation "Hopper: the keys are read before they are loaded" \
+  core/cuda/attention/hopper_forward.cu core/cuda/attention/hopper_forward.cu \
+  '    stage.wait_until_full();' '' \
+  hopper attention/tiles-stages
+mutation "Hopper: the loading warp waits for the other parity" \
+  core/cuda/attention/hopper_forward.cu core/cuda/attention/hopper_attention.h \
+  'wait(parity ^ 1)' 'wait(parity)' \
+  hopper attention/tiles-stages
+mutation "Hopper: consumers do not release a stage" \
+  core/cuda/attention/hopper_backward.cu core/cuda/attention/hopper_attention.h \
+  '    if (lane_of_warp() == 0) full[Stages + number].arrive();' '' \
+  hopper attention/tiles-stages
+mutation "Hopper: half of the bytes of a stage are expected" \
+  core/cuda/attention/hopper_forward.cu core/cuda/attention/hopper_attention.h \
+  'full[number].expect(2 * Tile::kBytes);' 'full[number].expect(Tile::kBytes);' \
+  hopper attention/tiles-stages
+mutation "Hopper: products do not see the cleared rows" \
+  core/cuda/attention/hopper_forward.cu core/cuda/attention/hopper_attention.h \
+  '  fence_async();' '' \
+  hopper attention/tiles-stages
+mutation "Hopper: the rows of a neighbor are not cleared" \
+  core/cuda/attention/hopper_backward.cu core/cuda/attention/hopper_backward.cu \
+  '        clear_rows(q, w.count_other - i0);' '' \
+  nan attention/tiles-stages
+mutation "Hopper: shared memory for one stage too few" \
+  core/cuda/attention/hopper_backward.cu core/cuda/attention/hopper_backward.cu \
+  'size_t{2 * kStages} * Keys::kBytes' 'size_t{2 * kStages - 2} * Keys::kBytes' \
+  hopper attention/tiles-stages
+mutation "Hopper: products are not committed" \
+  core/cuda/attention/hopper_backward.cu core/cuda/attention/hopper_backward.cu \
+  '        commit_products();
+        wait_products<0>(dv, dk);' '        wait_products<0>(dv, dk);' \
+  hopper attention/tiles-stages
+mutation "Hopper: gradients are staged in tiles that another warpgroup reads" \
+  core/cuda/attention/hopper_backward.cu core/cuda/attention/hopper_backward.cu \
+  '  consumer_barrier();  // all tiles have been read
+  const StagedSums' '  const StagedSums' \
+  hopper attention/tiles-stages
+mutation "Hopper: no wgmma.fence after the weights are rounded" \
+  core/cuda/attention/hopper_forward.cu core/cuda/attention/hopper_forward.cu \
+  '      round_operands(weights, scores);
+      fence_products(out, weights);' '      round_operands(weights, scores);' \
+  hopper attention/tiles-stages
+
 # ---- Sizes and guards ----
 mutation "attention on tensor cores: shared memory for one tile too few" \
   core/cuda/attention/attention_tensor.cu core/cuda/attention/attention_tensor.cu \
-  'launch_over(packed_forward<Width>, 3,' 'launch_over(packed_forward<Width>, 2,' \
+  '3 * kTileBytes<width()>' '2 * kTileBytes<width()>' \
   ops attention/packed
 mutation "attention on tensor cores: rows behind the end of a segment are stored" \
   core/cuda/attention/attention_tensor.cu core/cuda/attention/attention_tiles.h \

@@ -37,6 +37,8 @@ program_of() { # program_of OPTIONS: the program with the tests, below the tests
 run_tests() { # run_tests PROGRAM OPTIONS: see the lists
   case $kind/$2 in
     cuda/ops) GYRE_OPS=$3 timeout 120 "$1" --test-case='every op on a GPU*' ;;
+    cuda/hopper) GYRE_CUDA_WGMMA=1 GYRE_OPS=$3 timeout 120 "$1" --test-case='every op on a GPU*' ;;
+    cuda/nan) GYRE_CUDA_WGMMA=1 GYRE_OPS=$3 timeout 120 "$1" --test-case='attention on a GPU keeps*' ;;
     cuda/core | cuda/train) timeout 120 "$1" --source-file="*/tests/$2/*" --test-case="$3" ;;
     cuda/ranks) GYRE_CUDA_EMULATION_OWN_GPUS=1 LD_LIBRARY_PATH=$build/tests/cuda_emulation timeout 120 \
       mpirun -q --oversubscribe --bind-to none -n 2 "$1" --test-case="$3" ;;
@@ -149,7 +151,7 @@ check_mutation() { # check_mutation DIRECTORY NAME UNIT FILE OLD NEW OPTIONS
 
 tests_of() { # tests_of OPTIONS: the folder of the sources of the tests
   case $1 in
-    ops) echo tests/autograd ;;
+    ops | hopper | nan) echo tests/autograd ;;
     ranks) echo tests/mpi ;;
     *) echo "tests/$1" ;;
   esac

@@ -67,6 +67,9 @@ same "the first half" "$status $(result_of kernels-nmt-base-25k) $(result_of ncc
   "0 passed not run passed"
 check "the list of kernels" grep -qE '^ +0\.006 +66\.7% +2 +1333  scale_kernel<float, 64>$' report/report.md
 check "its sum" contains '3 kernels take 0.01 ms of a step of 5.00 ms' < report/report.md
+same "the kernels of Hopper, without their test program" \
+  "$(result_of hopper-table) $(result_of attention-ops-hopper) $(result_of attention-512) $(result_of attention-512-hopper)" \
+  "not run not run passed not run"
 run pass --quick 2 --limit-scale 0.5
-same "the second half" "$(result_of attention-512) $(result_of racecheck-norm) $(grep -c '^| [a-z]' report/report.md)" "passed not run 12"
+same "the second half" "$(result_of gemm-bf16) $(result_of racecheck-norm) $(grep -c '^| [a-z]' report/report.md)" "passed not run 10"
 rejects 2 'gpu-check: --quick: expected 1 or 2, got 3' "$ROOT/tools/scripts/gpu_check.sh" --quick 3

@@ -107,6 +107,21 @@ core_tests() { # core_tests NAMES: the tests of the core library with these name
   say "$(grep -oE 'NCCL [0-9.]+' "$work/doctest" | head -n 1), $(grep -oE '[0-9]+ passed' "$work/doctest" | head -n 1)"
 }
 
+hopper_table() { # the instructions of compute capability 9.0 one by one, before any kernel that uses them
+  [ -x "${tests:-/none}/test_hopper" ] || cannot "no program test_hopper; set TESTS to its folder"
+  within "$tests/test_hopper" > "$work/doctest" || { cat "$work/doctest"; exit 1; }
+  cat "$work/doctest"
+  ! grep '^skipped: ' "$work/doctest" || cannot "$(grep -m 1 '^skipped: ' "$work/doctest")"
+  touch "$work/hopper"
+  say "the table of instructions: $(grep -oE '[0-9]+ passed' "$work/doctest" | tail -n 1)"
+}
+
+with_hopper() { # with_hopper PART...: a part with the kernels that use these instructions, which are off otherwise
+  [ -e "$work/hopper" ] || cannot "the part hopper-table has not passed"
+  export GYRE_CUDA_WGMMA=1
+  "$@"
+}
+
 op_rows() { # op_rows TEXT: the rows of the op table with this text in their names
   have_tests
   GYRE_OPS=$1 within "$tests/test_autograd" --test-case='every op on a GPU*' > "$work/doctest" || { cat "$work/doctest"; exit 1; }
@@ -364,25 +379,31 @@ if [ $failures -gt 0 ]; then
 fi
 case $quick in
   1)
+    part correct 10 hopper-table hopper_table
     part correct 40 attention-ops op_rows attention
+    part correct 20 attention-ops-hopper with_hopper op_rows attention/tiles
+    for length in 512 1024; do
+      segments=(--precision bf16 --dim-emb 768 --heads 12 --segments $((32768 / length)) --lengths $length --kind softmax)
+      part speed 20 attention-$length table attention "${segments[@]}"
+      part speed 20 attention-$length-hopper with_hopper table attention "${segments[@]}"
+    done
     part correct 20 nccl-one-rank core_tests 'NCCL*'
     for preset in nmt-base-25k mlm-base-32k llama-160m-32k; do part speed 40 kernels-$preset kernels $preset; done
     part speed 160 step-llama-160m-32k-bf16 step_against_torch llama-160m-32k bf16 compiled cudnn
-    part speed 120 step-mlm-base-32k-bf16 step_against_torch mlm-base-32k bf16 compiled cudnn
     ;;
   2)
+    part speed 120 step-mlm-base-32k-bf16 step_against_torch mlm-base-32k bf16 compiled cudnn
     part speed 30 gemm-bf16 table gemm --preset nmt-big-25k --precision bf16
-    part speed 20 attention-512 table attention --precision bf16 --dim-emb 768 --heads 12 --segments 64 --lengths 512 --kind softmax
-    part speed 20 attention-1024 table attention --precision bf16 --dim-emb 768 --heads 12 --segments 32 --lengths 1024 --kind softmax
     part speed 40 ops-bf16 table ops --preset nmt-base-25k --precision bf16
     part speed 60 step-nmt-base-25k-tf32 step_against_torch nmt-base-25k tf32 eager
-    part speed 60 step-nmt-base-25k-fp32 step_against_torch nmt-base-25k fp32 eager
-    part sound 40 racecheck-attention sanitize racecheck attention/tiles
-    part sound 40 racecheck-norm sanitize racecheck layer_norm
+    part sound 30 racecheck-attention sanitize racecheck attention/tiles
+    part sound 30 racecheck-norm sanitize racecheck layer_norm
     part speed 40 long-contexts long_contexts
     part speed 120 multi30k multi30k
     ;;
   *)
+    part correct 10 hopper-table hopper_table
+    part correct 20 attention-ops-hopper with_hopper op_rows attention/tiles
     part correct 120 tests cuda_tests
     part correct 120 tests-poisoned poisoned_tests
     part correct 90 gradients gradients

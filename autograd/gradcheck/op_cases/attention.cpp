@@ -182,6 +182,13 @@ void add_attention(std::vector<OpCase>& rows) {
   row("tiles-rotated", {70, 9}, {}, heads(2), width(64), causal, rotary({.dims = 64}));
   row("tiles-rotated-half-split", {70, 9}, {}, width(64), rotary({.dims = 32, .pairs = half_split}));
   row("tiles-rotated-partly", {70, 9}, {}, width(64), rotary({.dims = 12}));
+  // More tiles than Hopper's kernels have stages, and their windows.
+  row("tiles-stages", {400, 5}, {}, width(32), causal, dropout(0.1));
+  row("tiles-window", {150, 70, 5}, {}, width(64), causal, window(40));
+  row("tiles-grouped-window", {70, 3}, {200, 90}, heads(2), kv_heads(1), width(64), window(50));
+  row("tiles-window-rotated", {150}, {}, heads(2), kv_heads(1), width(64), causal, window(40), rotary({.dims = 64}));
+  row("tiles-bias", {140, 5}, {}, width(32), causal, terms("b"));
+  row("tiles-grouped-bias", {70, 3}, {140, 90}, heads(2), kv_heads(1), width(64), window(60), terms("b"));
   // Short segments, which share tiles there, and segments that need several tiles of queries or keys.
   row("packed", {5, 16, 17, 30, 0, 33, 48, 64, 1, 20}, {}, heads(2), width(64), causal);
   row("packed-cross", {0, 3, 17, 16, 40, 5}, {5, 0, 2, 33, 16, 50}, heads(2), width(32), dropout(0.3));

@@ -31,9 +31,9 @@ void CudaKernels::attention(const Tensor& out, const Tensor& lse, const Attentio
     using D = decltype(type);
     using T = Compute<D>;
     const PositionTableRows<T> tables(call.terms, call.shape, width, call.longest());
-    const bool on_tensor_cores = runs_on_tensor_cores<D>(
+    const AttentionKernels kernels = attention_kernels<D>(
         width, tables, call, {rows_of<D>({out}), rows_of<D>(call.q), rows_of<D>(call.k), rows_of<D>(call.v)});
-    const bool first = on_tensor_cores && rotates_first(call);
+    const bool first = kernels != AttentionKernels::plain && rotates_first(call);
     const HeadColumns q = first ? rotated_queries(*this, call, width) : call.q;
     const HeadColumns k = first ? rotated_keys(*this, call, width) : call.k;
     const auto rope_rows = [&](const Tensor& positions) {
@@ -48,7 +48,7 @@ void CudaKernels::attention(const Tensor& out, const Tensor& lse, const Attentio
                                 rope_rows(call.query_positions),
                                 rope_rows(call.key_positions),
                                 Scoring<T>(call, width)};
-    run_attention(context_, on_tensor_cores, a, tables, call);
+    run_attention(context_, kernels, a, tables, call);
   });
 }
 

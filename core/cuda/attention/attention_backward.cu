@@ -40,25 +40,30 @@ void CudaKernels::attention_backward(const AttentionGradients& gradients, const 
   require(width <= kWidestHead, "[cuda attention] expected heads of at most ", kWidestHead, " features, got ", width);
   const DType exact = statistics_dtype(dout.dtype());
   const Tensor sums = context_.empty({shape.heads, dout.rows()}, exact);
-  // Unrounded gradients: for those of the frequencies, and of each head for the sums over groups.
-  const auto exact_rows = [&](const HeadColumns& x, bool needed) {
-    return HeadColumns{needed ? context_.empty({x.rows.rows(), dout.cols()}, exact) : Tensor()};
-  };
-  const bool grouped = shape.group() > 1;
-  const HeadColumns exact_dq = exact_rows(call.q, dfrequencies.defined());
-  const HeadColumns exact_dk = exact_rows(call.k, dfrequencies || (grouped && dk.rows));
-  const HeadColumns exact_dv = exact_rows(call.v, grouped && dv.rows);
   dispatch_data_type(dout, [&](auto type) {
     using D = decltype(type);
     using T = Compute<D>;
     const PositionTableRows<T> tables(call.terms, shape, width, call.longest());
+    using enum AttentionKernels;
+    const AttentionKernels kernels =
+        !tensor_backward_fits(width, call)
+            ? plain
+            : attention_kernels<D>(width, tables, call,
+                                   {rows_of<D>(gradients.q), rows_of<D>(dk), rows_of<D>(dv), rows_of<D>({dout}),
+                                    rows_of<D>({out}), rows_of<D>(call.q), rows_of<D>(call.k), rows_of<D>(call.v)},
+                                   shape.group() > 1);
+    // Unrounded gradients: for those of the frequencies, and of each head for the sums over groups.
+    const bool grouped = shape.group() > 1 && kernels != hopper_alone;
+    const int group = grouped ? shape.group() : 1;  // heads of these gradients that share keys
+    const auto exact_rows = [&](const HeadColumns& x, int heads, bool needed) {
+      return HeadColumns{needed ? context_.empty({x.rows.rows(), heads * width}, exact) : Tensor()};
+    };
+    const int key_heads = shape.key_heads() * group;
+    const HeadColumns exact_dq = exact_rows(call.q, shape.heads, dfrequencies.defined());
+    const HeadColumns exact_dk = exact_rows(call.k, key_heads, dfrequencies || (grouped && dk.rows));
+    const HeadColumns exact_dv = exact_rows(call.v, key_heads, grouped && dv.rows);
     const auto ungrouped = [&](const HeadColumns& x) { return grouped ? Rows<D>() : rows_of<D>(x); };
-    const bool on_tensor_cores =
-        tensor_backward_fits(width, call) &&
-        runs_on_tensor_cores<D>(width, tables, call,
-                                {rows_of<D>(gradients.q), ungrouped(dk), ungrouped(dv), rows_of<D>({dout}),
-                                 rows_of<D>({out}), rows_of<D>(call.q), rows_of<D>(call.k), rows_of<D>(call.v)});
-    const bool first = on_tensor_cores && rotates_first(call);
+    const bool first = kernels != plain && rotates_first(call);
     const HeadColumns rotated_q = first ? rotated_queries(*this, call, width) : HeadColumns();
     const HeadColumns rotated_k = first ? rotated_keys(*this, call, width) : HeadColumns();
     const AttentionBackward<D> a{{rows_of<D>(gradients.q), rows_of<T>(exact_dq)},
@@ -77,17 +82,24 @@ void CudaKernels::attention_backward(const AttentionGradients& gradients, const 
                                  make_rope_rows<T>(context_, call, call.query_positions),
                                  make_rope_rows<T>(context_, call, call.key_positions),
                                  Scoring<T>(call, width)};
-    run_attention(context_, on_tensor_cores, a, tables, call);
-    add_term_gradients(context_, gradients.terms, a, tables, call);
+    run_attention(context_, kernels, a, tables, call);
+    AttentionBackward<D> terms = a;
+    if (first) {  // the same scores as in the other kernels
+      terms.q = a.rotated_q;
+      terms.k = a.rotated_k;
+      terms.query_rotation = terms.key_rotation = {};
+    }
+    add_term_gradients(context_, gradients.terms, terms, tables, call);
     if (grouped && dk.rows) add_groups<D>(context_, dk, exact_dk.rows, a.key_rotation, shape);
     if (grouped && dv.rows) add_groups<D>(context_, dv, exact_dv.rows, {}, shape);
     if (!dfrequencies) return;
-    const auto add = [&](const Rows<T>& dy, const Rows<D>& x, const RopeRows<T>& rotation, int64_t rows, int group) {
-      const FrequencyTerm<D> term{dy, x, rotation, on_tensor_cores, group, int(width)};
-      add_frequency_gradients<T>(context_, dfrequencies, rotation.positions, rows, shape.heads, call.rope, term);
+    const auto add = [&](const Rows<T>& dy, const Rows<D>& x, const RopeRows<T>& rotation, int64_t rows, int heads,
+                         int heads_of_x) {
+      const FrequencyTerm<D> term{dy, x, rotation, kernels != plain, heads / heads_of_x, int(width)};
+      add_frequency_gradients<T>(context_, dfrequencies, rotation.positions, rows, heads, call.rope, term);
     };
-    add(a.dq.exact, a.q, a.query_rotation, call.queries.tokens(), 1);
-    add(a.dk.exact, a.k, a.key_rotation, call.keys.tokens(), shape.group());
+    add(a.dq.exact, a.q, a.query_rotation, call.queries.tokens(), shape.heads, shape.heads);
+    add(a.dk.exact, a.k, a.key_rotation, call.keys.tokens(), key_heads, shape.key_heads());
   });
 }
 

@@ -79,7 +79,7 @@ struct AttentionWork {
   int32_t begin;                     // first row of the tile, in the segment
 };
 
-// Selects all segments, or those whose rows or others do not fit into one tile.
+// Selects all segments, or those whose rows or others do not fit into one tile of kTileRows rows.
 enum class SegmentFilter : uint8_t { all, not_fitting };
 
 // The work of a block of the grid (work items x heads): one head of a tile of `tile` rows.
@@ -236,7 +236,7 @@ template <class D>
 void run_plain(Context& context, const AttentionBackward<D>& a, const PositionTableRows<Compute<D>>& tables,
                const AttentionCall& call);
 
-// Gradients of the position terms. Runs after run_plain(), whose sums D it reads.
+// Gradients of the position terms. Runs after the other kernels of backward, whose sums D it reads.
 template <class D>
 void add_term_gradients(Context& context, const PositionTables& dterms, const AttentionBackward<D>& a,
                         const PositionTableRows<Compute<D>>& tables, const AttentionCall& call);
@@ -248,22 +248,46 @@ void with_tensor_width(int64_t width, F&& f) {
   if (width == 64) return f(std::integral_constant<int, 64>{});
   f(std::integral_constant<int, 128>{});
 }
-void run_tensor(Context& context, const AttentionForward<bfloat16>& a, const AttentionCall& call);
-void run_tensor(Context& context, const AttentionBackward<bfloat16>& a, const AttentionCall& call);
+// Kernels on tensor cores, for bf16: for short segments, which they pack into blocks; for segments that do not fit into
+// a tile; and for these by products of warpgroups (compute capability 9.0), also with windows and a bias by distance.
+void run_packed(Context& context, const AttentionForward<bfloat16>& a, const AttentionCall& call);
+void run_packed(Context& context, const AttentionBackward<bfloat16>& a, const AttentionCall& call);
+void run_long(Context& context, const AttentionForward<bfloat16>& a, const AttentionCall& call);
+void run_long(Context& context, const AttentionBackward<bfloat16>& a, const AttentionCall& call);
+void run_hopper(Context& context, const AttentionForward<bfloat16>& a, const PositionTableRows<float>& tables,
+                const AttentionCall& call, SegmentFilter filter);
+void run_hopper(Context& context, const AttentionBackward<bfloat16>& a, const PositionTableRows<float>& tables,
+                const AttentionCall& call, SegmentFilter filter);
 
-// True if these kernels support the call. They move rows in packs of 16 bytes, and rotate whole packs. `rows`: all rows
-// that they read or write.
+enum class AttentionKernels {
+  plain,        // run_plain()
+  tensor,       // run_packed() and run_long()
+  hopper,       // run_packed() and run_hopper()
+  hopper_alone  // run_hopper() for all segments: for windows, a bias, and gradients summed over groups of heads
+};
+
+// Whether the backward of the kernels on tensor cores fits into the shared memory of this GPU.
+bool tensor_backward_fits(int64_t width, const AttentionCall& call);
+// Whether this GPU has the instructions of compute capability 9.0 and they are switched on: GYRE_CUDA_WGMMA=1.
+bool has_hopper_attention();
+
+// The kernels for a call. Those on tensor cores move rows in packs of 16 bytes, and rotate whole packs. Those of Hopper
+// do not rotate: where they run, queries and keys are rotated first (rotates_first()). `rows`: all rows that are read
+// or written. `grouped`: gradients are summed over groups of heads.
 template <class D>
-bool runs_on_tensor_cores(int64_t width, const PositionTableRows<Compute<D>>& tables, const AttentionCall& call,
-                          std::initializer_list<Rows<D>> rows) {
+AttentionKernels attention_kernels(int64_t width, const PositionTableRows<Compute<D>>& tables,
+                                   const AttentionCall& call, std::initializer_list<Rows<D>> rows,
+                                   bool grouped = false) {
+  using enum AttentionKernels;
   const bool rotates_packs =
       !call.angles || (rotates_whole_packs(call.rope) && is_aligned(call.angles.data<Compute<D>>()));
-  return std::is_same_v<D, bfloat16> && has_tensor_width(width) && !tables && rotates_packs &&
-         std::ranges::all_of(rows, [](const Rows<D>& r) { return has_aligned_rows(r.data, r.stride); });
+  const bool has_packs = std::is_same_v<D, bfloat16> && has_tensor_width(width) && rotates_packs &&
+                         std::ranges::all_of(rows, [](const Rows<D>& r) { return has_aligned_rows(r.data, r.stride); });
+  if (!has_packs || tables.has_vectors()) return plain;
+  const bool has_rows = call.queries.tokens() > 0 && call.keys.tokens() > 0;  // or there is no map of their tiles
+  if (!has_rows || call.longest() <= kTileRows || !has_hopper_attention()) return tables ? plain : tensor;
+  return tables || grouped ? hopper_alone : hopper;
 }
-
-// Whether the backward of these kernels fits into the shared memory of this GPU.
-bool tensor_backward_fits(int64_t width, const AttentionCall& call);
 
 // Rotated copies of the queries and the keys of a call, whose heads have this width.
 HeadColumns rotated_queries(Kernels& kernels, const AttentionCall& call, int64_t width);
@@ -275,12 +299,15 @@ template <class D>
 void add_groups(Context& context, const HeadColumns& dx, const Tensor& exact, const RopeRows<Compute<D>>& rotation,
                 const AttentionShape& shape);
 
-// Runs the tensor-core kernels, or the plain kernels.
 template <template <class> class Pass, class D>
-void run_attention(Context& context, bool on_tensor_cores, const Pass<D>& a,
+void run_attention(Context& context, AttentionKernels kernels, const Pass<D>& a,
                    const PositionTableRows<Compute<D>>& tables, const AttentionCall& call) {
+  using enum AttentionKernels;
   if constexpr (std::is_same_v<D, bfloat16>) {
-    if (on_tensor_cores) return run_tensor(context, a, call);
+    if (kernels == hopper_alone) return run_hopper(context, a, tables, call, SegmentFilter::all);
+    if (kernels != plain) run_packed(context, a, call);
+    if (kernels == tensor) return run_long(context, a, call);
+    if (kernels == hopper) return run_hopper(context, a, tables, call, SegmentFilter::not_fitting);
   }
   run_plain(context, a, tables, call);
 }

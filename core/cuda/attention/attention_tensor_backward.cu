@@ -82,19 +82,14 @@ __global__ __launch_bounds__(kTileThreads,
   store_gradients(HeadSlice{a.dv, feature, w.first_other, keys}, strip, dv, 1, StagedSums(t.k, w.begin));
 }
 
-template <int Width>
-void run(Context& context, const TensorBackward& a, const AttentionCall& call) {
-  const WorkList packed = packed_work(context, call.queries, call.keys);
-  launch(packed_backward<Width>, dim3(unsigned(packed.count * a.scoring.heads)), dim3(kTileThreads),
-         PackedTiles<Width>::kBytes, context.stream(), a, packed.items);
-  run_long_backward<Width>(context, a, call);
-}
-
 }  // namespace
 
-void run_tensor(Context& context, const AttentionBackward<bfloat16>& a, const AttentionCall& call) {
-  const TensorBackward backward(a);
-  with_tensor_width(a.scoring.width, [&](auto width) { run<width()>(context, backward, call); });
+void run_packed(Context& context, const AttentionBackward<bfloat16>& a, const AttentionCall& call) {
+  const WorkList work = packed_work(context, call.queries, call.keys);
+  with_tensor_width(a.scoring.width, [&](auto width) {
+    launch(packed_backward<width()>, dim3(unsigned(work.count * a.scoring.heads)), dim3(kTileThreads),
+           PackedTiles<width()>::kBytes, context.stream(), TensorBackward(a), work.items);
+  });
 }
 
 }  // namespace gyre::cuda

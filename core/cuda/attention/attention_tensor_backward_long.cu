@@ -167,22 +167,20 @@ bool tensor_backward_fits(int64_t width, const AttentionCall& call) {
   return fits;
 }
 
-template <int Width>
-void run_long_backward(Context& context, const TensorBackward& a, const AttentionCall& call) {
+void run_long(Context& context, const AttentionBackward<bfloat16>& arguments, const AttentionCall& call) {
+  const TensorBackward a(arguments);
   const auto launch_over = [&](auto kernel, const WorkList& work, size_t bytes) {
     launch(kernel, dim3(unsigned(work.count * a.scoring.heads)), dim3(kTileThreads), bytes, context.stream(), a,
            work.items);
   };
   using enum SegmentFilter;
-  launch_over(backward_of_queries<Width>, attention_work(context, call.queries, call.keys, kTileRows, not_fitting),
-              4 * kTileBytes<Width>);
-  if (!a.dk.requested() && !a.dv.requested()) return;
-  launch_over(backward_of_keys<Width>, attention_work(context, call.keys, call.queries, kTileRows, not_fitting),
-              kKeyBytes<Width>);
+  with_tensor_width(a.scoring.width, [&](auto width) {
+    launch_over(backward_of_queries<width()>, attention_work(context, call.queries, call.keys, kTileRows, not_fitting),
+                4 * kTileBytes<width()>);
+    if (!a.dk.requested() && !a.dv.requested()) return;
+    launch_over(backward_of_keys<width()>, attention_work(context, call.keys, call.queries, kTileRows, not_fitting),
+                kKeyBytes<width()>);
+  });
 }
-
-template void run_long_backward<32>(Context&, const TensorBackward&, const AttentionCall&);
-template void run_long_backward<64>(Context&, const TensorBackward&, const AttentionCall&);
-template void run_long_backward<128>(Context&, const TensorBackward&, const AttentionCall&);
 
 }  // namespace gyre::cuda

@@ -1,6 +1,6 @@
 // Tiles of bf16 rows in shared memory for attention on tensor cores: loads, and stores of sums. A block has four warps.
 // Each warp processes 16 rows of a tile of 64 rows: a strip. Rows are moved in packs of 16 bytes
-// (runs_on_tensor_cores).
+// (attention_kernels()).
 #pragma once
 
 #include "gyre/core/cuda/attention/attention_call.h"

@@ -33,10 +33,6 @@ struct TensorBackward {
   }
 };
 
-// Segments that do not fit into one tile. Their queries and keys are already rotated (rotates_first()).
-template <int Width>
-void run_long_backward(Context& context, const TensorBackward& a, const AttentionCall& call);
-
 constexpr float kInvisible = INFINITY;  // log-sum-exp of a query that has the weight 0
 
 // The weights of the 16 rows of a strip and of 8 * Chunks columns, in the layout of sums of products, and their

@@ -16,14 +16,14 @@ AttentionWork work_of(const Segments& rows, const Segments& others, int s, int b
   return {rows.begin(s), rows.length(s), others.begin(s), others.length(s), begin};
 }
 
-bool fits(const Segments& rows, const Segments& others, int s, int tile) {
-  return rows.length(s) <= tile && others.length(s) <= tile;
+bool fits(const Segments& rows, const Segments& others, int s) {
+  return rows.length(s) <= kTileRows && others.length(s) <= kTileRows;
 }
 
 Items list_tiles(const Segments& rows, const Segments& others, int tile, SegmentFilter filter) {
   Items items;
   for (int s = 0; s < rows.count(); ++s) {
-    if (filter == SegmentFilter::not_fitting && fits(rows, others, s, tile)) continue;
+    if (filter == SegmentFilter::not_fitting && fits(rows, others, s)) continue;
     const int tiles = int(divide_up(rows.length(s), tile));
     for (int i = tiles - 1; i >= 0; --i) items.push_back(work_of(rows, others, s, i * tile));
   }
@@ -34,7 +34,7 @@ Items list_packed(const Segments& queries, const Segments& keys) {
   std::vector<int> segments[kWarpsOfBlock + 1];  // segments indexed by their number of warps
   for (int s = queries.count() - 1; s >= 0; --s) {
     const int longest = std::max(queries.length(s), keys.length(s));
-    if (fits(queries, keys, s, kTileRows)) segments[divide_up(longest, kStripRows)].push_back(s);
+    if (fits(queries, keys, s)) segments[divide_up(longest, kStripRows)].push_back(s);
   }
   WaitingSegments waiting{};
   for (size_t warps = 1; warps < waiting.size(); ++warps) waiting[warps] = int64_t(segments[warps].size());

@@ -1,14 +1,28 @@
 #!/usr/bin/env bash
-# Checks that the static shared memory that nvcc gives to each kernel fits beside the dynamic shared memory of the launches
-# on the emulated GPU. Both together may have 48 KB, or what the GPU has if the launch asked for it.
-#   tools/scripts/check_shared_memory.sh PTXAS_LOG SIZES
+# Checks what nvcc says about the kernels: that the static shared memory of each fits beside the dynamic shared memory of
+# the launches on the emulated GPU (both together may have 48 KB, or what the GPU has if the launch asked for it), that
+# ptxas does not serialize products of warpgroups or ignore setmaxnreg, and that kernels with them spill no registers.
+#   tools/scripts/check_kernels.sh PTXAS_LOG SIZES
 # PTXAS_LOG: the output of a whole build with -Xptxas=-v. SIZES: the list that programs on the emulated GPU write to
 # $GYRE_CUDA_EMULATION_SHARED.
 set -euo pipefail
-[ $# -eq 2 ] || { sed -n '4s/^# *//p' "$0" >&2; exit 2; }
+[ $# -eq 2 ] || { sed -n '5s/^# *//p' "$0" >&2; exit 2; }
 for file in "$1" "$2"; do
-  [ -s "$file" ] || { echo "check_shared_memory: $file is missing or empty" >&2; exit 1; }
+  [ -s "$file" ] || { echo "check_kernels: $file is missing or empty" >&2; exit 1; }
 done
+if grep -E '\(C75[0-9]+\)' "$1" >&2; then
+  echo "check_kernels: ptxas changes the order of asynchronous products, or their registers" >&2
+  exit 1
+fi
+awk '/Compiling entry function/ { split($0, part, "\047"); name = part[2]; products = /sm_90a/ }
+  /bytes spill stores/ && products {
+    ++kernels
+    if ($0 !~ / 0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads/) { print name ": " $0; ++failed }
+  }
+  END {
+    printf "registers of nvcc: %d kernels for 9.0a, %d of them use the stack\n", kernels, failed
+    exit failed > 0 || !kernels
+  }' "$1"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
