@@ -166,6 +166,23 @@ Stamp with_read(Stamp earlier, Stamp read, const View& view) {
   return stamp_of(epoch, known->second, kSeveralWarps);
 }
 
+// with_read() for one byte after the other: most have the same earlier reads.
+class ReadStamps {
+ public:
+  ReadStamps(Stamp read, const View& view) : read_(read), view_(view) {}
+  Stamp after(Stamp earlier) {
+    if (earlier != earlier_) {
+      earlier_ = earlier;
+      both_ = with_read(earlier, read_, view_);
+    }
+    return both_;
+  }
+
+ private:
+  Stamp read_, earlier_ = ~Stamp{0}, both_ = 0;
+  const View& view_;
+};
+
 std::string text(uint64_t actor) {
   if (is_product(actor)) return "products of warp " + std::to_string(warp_of(actor)) + " have";
   if (is_copy(actor)) return "an asynchronous copy has";
@@ -273,9 +290,10 @@ void set_running_thread(int thread) { running = thread; }
 
 void check_shared_read(const void* data, size_t bytes, const void* place) {
   const View view = running_view();
+  ReadStamps stamps(running_stamp(), view);
   for_shared_bytes(data, bytes, [&](Byte& byte) {
     if (!view.has_seen(byte.write)) fail_thread(race("this thread reads", byte.write, "written", place));
-    byte.read = with_read(byte.read, running_stamp(), view);
+    byte.read = stamps.after(byte.read);
   });
 }
 
@@ -317,11 +335,12 @@ std::string check_product_read(uint32_t group, const void* data, size_t bytes) {
   has_clocks = true;
   const View view = running_view();
   const Stamp read = stamp_of(epoch, group, kProducts + view.warp());
+  ReadStamps stamps(read, view);
   std::string problem;
   for_shared_bytes(data, bytes, [&](Byte& byte) {
     if (!view.has_seen(byte.write)) problem = race("a product of this warp reads", byte.write, "written");
     if (needs_fence(byte)) problem = missing_fence("a product of this warp reads", byte);
-    byte.read = with_read(byte.read, read, view);
+    byte.read = stamps.after(byte.read);
   });
   return problem;
 }
