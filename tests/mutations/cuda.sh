@@ -91,7 +91,7 @@ mutation "Hopper: consumers do not release a stage" \
   hopper attention/tiles-stages
 mutation "Hopper: half of the bytes of a stage are expected" \
   core/cuda/attention/hopper_forward.cu core/cuda/attention/hopper_attention.h \
-  'full[number].expect(2 * Tile::kBytes);' 'full[number].expect(Tile::kBytes);' \
+  'full.expect(2 * Other::kBytes);' 'full.expect(Other::kBytes);' \
   hopper attention/tiles-stages
 mutation "Hopper: products do not see the cleared rows" \
   core/cuda/attention/hopper_forward.cu core/cuda/attention/hopper_attention.h \
@@ -102,8 +102,8 @@ mutation "Hopper: the rows of a neighbor are not cleared" \
   '        clear_rows(q, w.count_other - i0);' '' \
   nan attention/tiles-stages
 mutation "Hopper: shared memory for one stage too few" \
-  core/cuda/attention/hopper_backward.cu core/cuda/attention/hopper_backward.cu \
-  'size_t{2 * kStages} * Keys::kBytes' 'size_t{2 * kStages - 2} * Keys::kBytes' \
+  core/cuda/attention/hopper_backward.cu core/cuda/attention/hopper_attention.h \
+  'size_t{2 * kStages} * Other::kBytes' 'size_t{2 * kStages - 2} * Other::kBytes' \
   hopper attention/tiles-stages
 mutation "Hopper: products are not committed" \
   core/cuda/attention/hopper_backward.cu core/cuda/attention/hopper_backward.cu \
@@ -124,7 +124,7 @@ mutation "Hopper: no wgmma.fence after the weights are rounded" \
 # ---- Sizes and guards ----
 mutation "attention on tensor cores: shared memory for one tile too few" \
   core/cuda/attention/attention_tensor.cu core/cuda/attention/attention_tensor.cu \
-  '3 * kTileBytes<width()>' '2 * kTileBytes<width()>' \
+  '3 * Tile<width()>::kBytes' '2 * Tile<width()>::kBytes' \
   ops attention/packed
 mutation "attention on tensor cores: rows behind the end of a segment are stored" \
   core/cuda/attention/attention_tensor.cu core/cuda/attention/attention_tiles.h \

@@ -84,7 +84,7 @@ void CudaKernels::attention_backward(const AttentionGradients& gradients, const 
                                  Scoring<T>(call, width)};
     run_attention(context_, kernels, a, tables, call);
     AttentionBackward<D> terms = a;
-    if (first) {  // the same scores as in the other kernels
+    if (first) {  // the terms must recompute the scores of the other kernels, from rounded rotated rows
       terms.q = a.rotated_q;
       terms.k = a.rotated_k;
       terms.query_rotation = terms.key_rotation = {};

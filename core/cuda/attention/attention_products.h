@@ -162,4 +162,13 @@ struct KeptWeights {
   }
 };
 
+// Dropout of n columns, up to 64, of weights or of their gradients, from column 8 * `chunk` on.
+template <int Chunks>
+__device__ inline void drop(float (&x)[Chunks][4], int chunk, int n, const KeptWeights& kept, float factor) {
+  for_each_element<8>(n, [&](int j, int c, int) {
+    float& own = x[chunk + j][c];
+    own = kept.kept(j, c) ? own * factor : 0;
+  });
+}
+
 }  // namespace gyre::cuda

@@ -35,15 +35,11 @@ struct Softmax {
   // Dropout of these weights. The keys begin with row first_key of the batch, the queries with `query` of the segment.
   __device__ void drop(float (&weights)[Chunks][4], int head, int64_t first_key, int n, int query) const {
     if (!s.dropout.active()) return;
-    constexpr int kDrawn = Chunks < 8 ? Chunks : 8;  // in units of 8 keys
 #pragma unroll
-    for (int half = 0; half < Chunks; half += kDrawn) {
+    for (int chunk = 0; chunk < Chunks; chunk += 8) {
       KeptWeights kept;
-      kept.draw_by_query(s, head, first_key + 8 * half, min(n - 8 * half, 8 * kDrawn), query);
-      for_each_element<kDrawn>(n - 8 * half, [&](int j, int c, int) {
-        float& weight = weights[half + j][c];
-        weight = kept.kept(j, c) ? weight * s.kept : 0;
-      });
+      kept.draw_by_query(s, head, first_key + 8 * chunk, min(n - 8 * chunk, 64), query);
+      gyre::cuda::drop(weights, chunk, n - 8 * chunk, kept, s.kept);
     }
   }
 

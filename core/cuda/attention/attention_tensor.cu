@@ -124,16 +124,13 @@ __global__ __launch_bounds__(kTileThreads, long_forward_blocks(Width)) void long
   store_strip(HeadSlice{a.out, feature, first, count}, strip, out, inverse, tiles.first(free));
 }
 
-template <int Width>
-constexpr size_t kTileBytes = Tile<Width>::kElements * sizeof(bfloat16);
-
 }  // namespace
 
 void run_packed(Context& context, const AttentionForward<bfloat16>& a, const AttentionCall& call) {
   const WorkList work = packed_work(context, call.queries, call.keys);
   with_tensor_width(a.scoring.width, [&](auto width) {
     launch(packed_forward<width()>, dim3(unsigned(work.count * a.scoring.heads)), dim3(kTileThreads),
-           3 * kTileBytes<width()>, context.stream(), TensorForward(a), work.items);
+           3 * Tile<width()>::kBytes, context.stream(), TensorForward(a), work.items);
   });
 }
 
@@ -141,7 +138,7 @@ void run_long(Context& context, const AttentionForward<bfloat16>& a, const Atten
   const WorkList work = attention_work(context, call.queries, call.keys, kTileRows, SegmentFilter::not_fitting);
   with_tensor_width(a.scoring.width, [&](auto width) {
     launch(long_forward<width()>, dim3(unsigned(work.count * a.scoring.heads)), dim3(kTileThreads),
-           4 * kTileBytes<width()>, context.stream(), TensorForward(a), work.items);
+           4 * Tile<width()>::kBytes, context.stream(), TensorForward(a), work.items);
   });
 }
 

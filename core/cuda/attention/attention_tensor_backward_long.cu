@@ -92,11 +92,9 @@ template <int Width>
 using OwnStrip = std::conditional_t<(Width > 64), StripInTile<Width>, StripInRegisters<Width>>;
 template <int Width>
 constexpr int kKeyTiles = Width > 64 ? 6 : 4;
-// The bytes of shared memory of a tile, and of backward_of_keys.
+// The bytes of shared memory of backward_of_keys.
 template <int Width>
-constexpr size_t kTileBytes = Tile<Width>::kElements * sizeof(bfloat16);
-template <int Width>
-constexpr size_t kKeyBytes = size_t{kKeyTiles<Width>} * kTileBytes<Width> + 2 * kTileThreads * sizeof(float);
+constexpr size_t kKeyBytes = size_t{kKeyTiles<Width>} * Tile<Width>::kBytes + 2 * kTileThreads * sizeof(float);
 
 template <int Width>
 __global__ __launch_bounds__(kTileThreads,
@@ -176,7 +174,7 @@ void run_long(Context& context, const AttentionBackward<bfloat16>& arguments, co
   using enum SegmentFilter;
   with_tensor_width(a.scoring.width, [&](auto width) {
     launch_over(backward_of_queries<width()>, attention_work(context, call.queries, call.keys, kTileRows, not_fitting),
-                4 * kTileBytes<width()>);
+                4 * Tile<width()>::kBytes);
     if (!a.dk.requested() && !a.dv.requested()) return;
     launch_over(backward_of_keys<width()>, attention_work(context, call.keys, call.queries, kTileRows, not_fitting),
                 kKeyBytes<width()>);

@@ -44,6 +44,7 @@ template <int Width>
 struct Tile {
   static constexpr int kStride = Width + 8;
   static constexpr int kElements = kTileRows * kStride;
+  static constexpr size_t kBytes = kElements * sizeof(bfloat16);
   bfloat16* data;
   __device__ bfloat16* at(int row, int column) const { return data + row * kStride + column; }
   __device__ Tile from(int row) const { return {at(row, 0)}; }

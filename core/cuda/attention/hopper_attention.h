@@ -1,4 +1,4 @@
-// What the attention kernels for compute capability 9.0 share. A block has two warpgroups of consumers, each with 64
+// Parts of the attention kernels for compute capability 9.0. A block has two warpgroups of consumers, each with 64
 // rows of the block's tile, and a third one, of which one warp loads the tiles of the other side in stages. Formulas:
 // attention_tensor.cu and attention_tensor_backward_long.cu. No GPU has run these kernels yet, so they are off unless
 // GYRE_CUDA_WGMMA=1.
@@ -49,7 +49,7 @@ struct Visibility {
   }
 };
 
-// What rows of a tile see of the rows that the block passes over.
+// The rows that rows of a tile see, of those that the block passes over.
 struct SeenRows {
   Range of_group, of_row[2];  // those of the warpgroup, those of the lane
 
@@ -79,7 +79,7 @@ struct SeenRows {
 // Stages of tiles in shared memory, which consumers and the loading warp pass through in the same order.
 template <int Stages>
 struct Stage {
-  Barrier* full;  // of each stage; those of the empty stages follow
+  Barrier* full;  // barriers that open when a stage is full; those for empty stages follow
   int number = 0, parity = 0;
 
   // By all threads of the block. Also initializes the barrier before `full`, that of the block's own tiles. arrivals:
@@ -95,14 +95,6 @@ struct Stage {
     }
     __syncthreads();
   }
-  // Loads two tiles into the stage, by the last thread that arrives.
-  template <class Tile>
-  __device__ void load(const Tile& first, const TileMap& from_first, const Tile& second, const TileMap& from_second,
-                       int column, int row) const {
-    full[number].expect(2 * Tile::kBytes);
-    load_tile(first, from_first, column, row, full[number]);
-    load_tile(second, from_second, column, row, full[number]);
-  }
   __device__ void wait_until_empty() const { full[Stages + number].wait(parity ^ 1); }
   __device__ void wait_until_full() const { full[number].wait(parity); }
   // By all lanes of a warp that has read the stage.
@@ -117,6 +109,53 @@ struct Stage {
   }
 };
 
+// Shared memory of a block: its barriers, and from byte 1,024 on the block's own tiles of 128 rows, and then stages of
+// two tiles of the other side.
+template <int Width, int OwnTiles, int OtherRows, int Stages>
+struct TileMemory {
+  static constexpr int kStages = Stages;
+  using Own = SwizzledTile<kBlockRows, Width>;
+  using Other = SwizzledTile<OtherRows, Width>;
+  static constexpr size_t kBytes = 1024 + size_t{OwnTiles} * Own::kBytes + size_t{2 * kStages} * Other::kBytes;
+
+  Barrier* own_loaded = reinterpret_cast<Barrier*>(tile_memory());  // the barriers of the stages follow
+  bfloat16* tiles = reinterpret_cast<bfloat16*>(tile_memory() + 1024);
+
+  __device__ Own own(int tile) const { return {tiles + tile * Own::kElements}; }
+  __device__ Other first(int stage) const { return {tiles + OwnTiles * Own::kElements + 2 * stage * Other::kElements}; }
+  __device__ Other second(int stage) const { return {first(stage).data + Other::kElements}; }
+  __device__ Stage<Stages> stages() const { return {own_loaded + 1}; }
+
+  // Loads own tiles from the same place of each map, by one thread.
+  template <class... Maps>
+  __device__ void load_own(int column, int row, const Maps&... maps) const {
+    static_assert(sizeof...(maps) == OwnTiles);
+    own_loaded->expect(OwnTiles * Own::kBytes);
+    int tile = 0;
+    (load_tile(own(tile++), maps, column, row, *own_loaded), ...);
+  }
+  // Loads a stage, by the last thread that arrives.
+  __device__ void load_stage(const Stage<Stages>& stage, int column, int row, const TileMap& from_first,
+                             const TileMap& from_second) const {
+    Barrier& full = stage.full[stage.number];
+    full.expect(2 * Other::kBytes);
+    load_tile(first(stage.number), from_first, column, row, full);
+    load_tile(second(stage.number), from_second, column, row, full);
+  }
+  // Loads the stages of the rows that are seen, of a segment that begins with row `segment` of the batch, by one
+  // thread.
+  __device__ void load_stages(int column, int segment, Range seen, const TileMap& from_first,
+                              const TileMap& from_second) const {
+    Stage<Stages> stage = stages();
+    for (int row = first_row(seen); row < seen.end; row += OtherRows, stage.next()) {
+      stage.wait_until_empty();
+      load_stage(stage, column, segment + row, from_first, from_second);
+    }
+  }
+  // The first row of the first tile with a row that is seen.
+  __device__ static int first_row(Range seen) { return seen.begin / OtherRows * OtherRows; }
+};
+
 // Sets the rows from `first` on to 0, by all consumers: they belong to a neighbor of the segment. consumer_barrier()
 // must follow.
 template <int Rows, int Width>
@@ -125,15 +164,6 @@ __device__ void clear_rows(const SwizzledTile<Rows, Width>& tile, int first) {
   for (int e = first * kPacks + int(threadIdx.x); e < Rows * kPacks; e += kConsumers)
     *reinterpret_cast<uint4*>(tile.at(e / kPacks, e % kPacks * 8)) = make_uint4(0, 0, 0, 0);
   fence_async();
-}
-
-// Dropout of 64 columns of weights or their gradients, from column 8 * `chunk` on.
-template <int Chunks>
-__device__ inline void drop(float (&x)[Chunks][4], int chunk, const KeptWeights& kept, float factor) {
-  for_each_element<8>(64, [&](int j, int c, int) {
-    float& own = x[chunk + j][c];
-    own = kept.kept(j, c) ? own * factor : 0;
-  });
 }
 
 // Adds the bias to scores. `bias`: that of the lane's first row and column 0; it is farther on by `sign` in the next

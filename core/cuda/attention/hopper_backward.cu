@@ -17,46 +17,28 @@ struct HopperBackward {
 // ---- Over queries --------------------------------------------------------------------------------------------------
 
 template <int Width>
-struct QueryMemory {
-  static constexpr int kStages = 2, kKeyRows = Width > 64 ? 64 : 128;
-  using Queries = SwizzledTile<kBlockRows, Width>;
-  using Keys = SwizzledTile<kKeyRows, Width>;
-  static constexpr size_t kBytes = 1024 + 2 * size_t{Queries::kBytes} + size_t{2 * kStages} * Keys::kBytes;
-
-  Barrier* queries_loaded = reinterpret_cast<Barrier*>(tile_memory());  // those of the stages follow
-  bfloat16* tiles = reinterpret_cast<bfloat16*>(tile_memory() + 1024);
-
-  __device__ Queries queries() const { return {tiles}; }
-  __device__ Queries douts() const { return {tiles + Queries::kElements}; }
-  __device__ Keys keys(int stage) const { return {tiles + 2 * Queries::kElements + 2 * stage * Keys::kElements}; }
-  __device__ Keys values(int stage) const { return {keys(stage).data + Keys::kElements}; }
-};
+constexpr int kKeyRows = Width > 64 ? 64 : 128;
+template <int Width>
+using QueryMemory = TileMemory<Width, 2, kKeyRows<Width>, 2>;
 
 template <int Width>
 __global__ __launch_bounds__(kHopperThreads,
                              1) void hopper_backward_of_queries(const __grid_constant__ HopperBackward arguments,
                                                                 const AttentionWork* work) {
-  constexpr int kKeyRows = QueryMemory<Width>::kKeyRows, kChunks = kKeyRows / 8;
+  constexpr int kRows = kKeyRows<Width>, kChunks = kRows / 8;
   const TensorBackward& a = arguments.a;
   const Scoring<float>& s = a.scoring;
   const auto [w, head, count, first, feature] = BlockWork(work, s.heads, Width, kBlockRows);
   const Visibility visibility{w.count, w.count_other, arguments.window, s.causal};
   const QueryMemory<Width> memory;
-  Stage<QueryMemory<Width>::kStages> stage{memory.queries_loaded + 1};
+  auto stage = memory.stages();
   stage.init(1);
   const Range block_seen = visibility.keys_of(w.begin, w.begin + count - 1);
-  const int first_tile = block_seen.begin / kKeyRows * kKeyRows;
   if (!is_consumer()) {
     shrink_registers<kLoadRegisters>();
     if (int(threadIdx.x) != kConsumers) return;
-    memory.queries_loaded->expect(2 * memory.queries().kBytes);
-    load_tile(memory.queries(), arguments.q, int(feature), int(first), *memory.queries_loaded);
-    load_tile(memory.douts(), arguments.dout, int(feature), int(first), *memory.queries_loaded);
-    for (int j0 = first_tile; j0 < block_seen.end; j0 += kKeyRows, stage.next()) {
-      stage.wait_until_empty();
-      stage.load(memory.keys(stage.number), arguments.k, memory.values(stage.number), arguments.v,
-                 int(s.key_feature(head)), w.first_other + j0);
-    }
+    memory.load_own(int(feature), int(first), arguments.q, arguments.dout);
+    memory.load_stages(int(s.key_feature(head)), w.first_other, block_seen, arguments.k, arguments.v);
     return;
   }
   grow_registers<kComputeRegisters>();
@@ -70,20 +52,20 @@ __global__ __launch_bounds__(kHopperThreads,
     lse_log2[h] = sees_keys ? a.lse[saved + lane_row() + 8 * h] * std::numbers::log2e_v<float> : kInvisible;
   }
   float dq[Width / 8][4] = {};
-  memory.queries_loaded->wait(0);
-  for (int j0 = first_tile; j0 < block_seen.end; j0 += kKeyRows, stage.next()) {
-    const auto k = memory.keys(stage.number), v = memory.values(stage.number);
+  memory.own_loaded->wait(0);
+  for (int j0 = memory.first_row(block_seen); j0 < block_seen.end; j0 += kRows, stage.next()) {
+    const auto k = memory.first(stage.number), v = memory.second(stage.number);
     stage.wait_until_full();
-    if (w.count_other - j0 < kKeyRows) {
+    if (w.count_other - j0 < kRows) {
       clear_rows(k, w.count_other - j0);
       clear_rows(v, w.count_other - j0);
       consumer_barrier();
     }
-    if (seen.some(j0, kKeyRows)) {
+    if (seen.some(j0, kRows)) {
       float p[kChunks][4], dp[kChunks][4];
       fence_products();
-      begin_scores(p, memory.queries(), group_row(), k);
-      begin_scores(dp, memory.douts(), group_row(), v);
+      begin_scores(p, memory.own(0), group_row(), k);
+      begin_scores(dp, memory.own(1), group_row(), v);
       commit_products();
       wait_products<0>(p, dp);
       if (arguments.bias) add_bias<1>(p, arguments.bias.at(head, j0 - visibility.position(w.begin + lane_row())));
@@ -94,15 +76,15 @@ __global__ __launch_bounds__(kHopperThreads,
         for (int chunk = 0; chunk < kChunks; chunk += 8) {
           KeptWeights kept;
           kept.draw_by_query(s, head, int64_t(w.first_other) + j0 + 8 * chunk, 64, w.begin + strip);
-          drop(dp, chunk, kept, s.kept);
+          drop(dp, chunk, 64, kept, s.kept);
         }
       }
-      for_each_element<kChunks>(kKeyRows, [&](int j, int c, int) {
+      for_each_element<kChunks>(kRows, [&](int j, int c, int) {
         const float weight = fast_exp2(p[j][c] * s.scale_log2 - lse_log2[c / 2]);
         exact_sum[c / 2] += weight * dp[j][c];
         dp[j][c] = weight * (dp[j][c] - sum[c / 2]);
       });
-      uint32_t dweights[kKeyRows / 16][4];
+      uint32_t dweights[kRows / 16][4];
       round_operands(dweights, dp);
       fence_products(dq, dweights);
       begin_weighted(dq, dweights, k);
@@ -125,36 +107,27 @@ __global__ __launch_bounds__(kHopperThreads,
 
 constexpr int kQueryRows = 64, kQueryChunks = kQueryRows / 8;
 
+// Behind the tiles are the numbers of the queries of each stage: the log-sum-exp, times log2(e), and the sums D.
 template <int Width>
-struct KeyMemory {
-  static constexpr int kStages = Width > 64 ? 2 : 3;
-  using Keys = SwizzledTile<kBlockRows, Width>;
-  using Queries = SwizzledTile<kQueryRows, Width>;
-  static constexpr size_t kSums = size_t{2 * kStages} * kQueryRows * sizeof(float);
-  static constexpr size_t kBytes = 1024 + 2 * size_t{Keys::kBytes} + size_t{2 * kStages} * Queries::kBytes + kSums;
+struct KeyMemory : TileMemory<Width, 2, kQueryRows, (Width > 64 ? 2 : 3)> {
+  using Tiles = TileMemory<Width, 2, kQueryRows, (Width > 64 ? 2 : 3)>;
+  static constexpr size_t kBytes = Tiles::kBytes + size_t{2 * Tiles::kStages} * kQueryRows * sizeof(float);
 
-  Barrier* keys_loaded = reinterpret_cast<Barrier*>(tile_memory());  // those of the stages follow
-  bfloat16* tiles = reinterpret_cast<bfloat16*>(tile_memory() + 1024);
-
-  __device__ Keys keys() const { return {tiles}; }
-  __device__ Keys values() const { return {tiles + Keys::kElements}; }
-  __device__ Queries queries(int stage) const { return {tiles + 2 * Keys::kElements + 2 * stage * Queries::kElements}; }
-  __device__ Queries douts(int stage) const { return {queries(stage).data + Queries::kElements}; }
-  // The log-sum-exp of the queries, times log2(e), and their sums D.
   __device__ float* lse_log2(int stage) const {
-    return reinterpret_cast<float*>(queries(kStages).data) + 2 * stage * kQueryRows;
+    return reinterpret_cast<float*>(this->first(Tiles::kStages).data) + 2 * stage * kQueryRows;
   }
   __device__ float* sums(int stage) const { return lse_log2(stage) + kQueryRows; }
 };
 
 // Loads the tiles of queries of all heads of the group, by one warp.
 template <int Width>
-__device__ void load_queries(const HopperBackward& arguments, const KeyMemory<Width>& memory,
-                             Stage<KeyMemory<Width>::kStages> stage, const AttentionWork& w, int key_head, Range seen) {
+__device__ void load_queries(const HopperBackward& arguments, const KeyMemory<Width>& memory, const AttentionWork& w,
+                             int key_head, Range seen) {
   const TensorBackward& a = arguments.a;
+  auto stage = memory.stages();
   for (int head = key_head * a.scoring.group; head < (key_head + 1) * a.scoring.group; ++head) {
     const int64_t saved = head * a.query_rows + w.first_other;
-    for (int i0 = seen.begin / kQueryRows * kQueryRows; i0 < seen.end; i0 += kQueryRows, stage.next()) {
+    for (int i0 = memory.first_row(seen); i0 < seen.end; i0 += kQueryRows, stage.next()) {
       stage.wait_until_empty();
       for (int i = lane_of_warp(); i < kQueryRows; i += kWarp) {
         const bool inside = i0 + i < w.count_other;
@@ -167,8 +140,7 @@ __device__ void load_queries(const HopperBackward& arguments, const KeyMemory<Wi
         stage.full[stage.number].arrive();
         continue;
       }
-      stage.load(memory.queries(stage.number), arguments.q, memory.douts(stage.number), arguments.dout, head * Width,
-                 w.first_other + i0);
+      memory.load_stage(stage, head * Width, w.first_other + i0, arguments.q, arguments.dout);
     }
   }
 }
@@ -182,28 +154,24 @@ __global__ __launch_bounds__(kHopperThreads,
   const auto [w, key_head, count, first, feature] = BlockWork(work, s.heads / s.group, Width, kBlockRows);
   const Visibility visibility{w.count_other, w.count, arguments.window, s.causal};
   const KeyMemory<Width> memory;
-  Stage<KeyMemory<Width>::kStages> stage{memory.keys_loaded + 1};
+  auto stage = memory.stages();
   stage.init(kWarp);
   const Range block_seen = visibility.queries_of(w.begin, w.begin + count - 1);
   if (!is_consumer()) {
     shrink_registers<kLoadRegisters>();
     if (int(threadIdx.x) >= kConsumers + kWarp) return;
-    if (lane_of_warp() == 0) {
-      memory.keys_loaded->expect(2 * memory.keys().kBytes);
-      load_tile(memory.keys(), arguments.k, int(feature), int(first), *memory.keys_loaded);
-      load_tile(memory.values(), arguments.v, int(feature), int(first), *memory.keys_loaded);
-    }
-    load_queries(arguments, memory, stage, w, key_head, block_seen);
+    if (lane_of_warp() == 0) memory.load_own(int(feature), int(first), arguments.k, arguments.v);
+    load_queries(arguments, memory, w, key_head, block_seen);
     return;
   }
   grow_registers<kComputeRegisters>();
   const int strip = first_row_of_warp();
   const SeenRows seen(count, [&](int i, int last) { return visibility.queries_of(w.begin + i, w.begin + last); });
   float dk[Width / 8][4] = {}, dv[Width / 8][4] = {};
-  memory.keys_loaded->wait(0);
+  memory.own_loaded->wait(0);
   for (int head = key_head * s.group; head < (key_head + 1) * s.group; ++head) {
-    for (int i0 = block_seen.begin / kQueryRows * kQueryRows; i0 < block_seen.end; i0 += kQueryRows, stage.next()) {
-      const auto q = memory.queries(stage.number), dout = memory.douts(stage.number);
+    for (int i0 = memory.first_row(block_seen); i0 < block_seen.end; i0 += kQueryRows, stage.next()) {
+      const auto q = memory.first(stage.number), dout = memory.second(stage.number);
       stage.wait_until_full();
       if (w.count_other - i0 < kQueryRows) {
         clear_rows(q, w.count_other - i0);
@@ -213,8 +181,8 @@ __global__ __launch_bounds__(kHopperThreads,
       if (seen.some(i0, kQueryRows)) {
         float p[kQueryChunks][4], dp[kQueryChunks][4];
         fence_products();
-        begin_scores(p, memory.keys(), group_row(), q);
-        begin_scores(dp, memory.values(), group_row(), dout);
+        begin_scores(p, memory.own(0), group_row(), q);
+        begin_scores(dp, memory.own(1), group_row(), dout);
         commit_products();
         wait_products<0>(p, dp);
         if (arguments.bias) add_bias<-1>(p, arguments.bias.at(head, w.begin + lane_row() - visibility.position(i0)));
@@ -222,14 +190,14 @@ __global__ __launch_bounds__(kHopperThreads,
         KeptWeights kept;
         if (s.dropout.active()) {
           kept.draw_by_key(s, head, first + strip, i0, kQueryRows);
-          drop(dp, 0, kept, s.kept);
+          drop(dp, 0, kQueryRows, kept, s.kept);
         }
         const float *lse_log2 = memory.lse_log2(stage.number), *sums = memory.sums(stage.number);
         for_each_element<kQueryChunks>(kQueryRows, [&](int j, int c, int column) {
           p[j][c] = fast_exp2(p[j][c] * s.scale_log2 - lse_log2[column]);
           dp[j][c] = p[j][c] * (dp[j][c] - sums[column]);
         });
-        if (s.dropout.active()) drop(p, 0, kept, s.kept);
+        if (s.dropout.active()) drop(p, 0, kQueryRows, kept, s.kept);
         uint32_t weights[kQueryRows / 16][4], dweights[kQueryRows / 16][4];
         round_operands(weights, p);
         round_operands(dweights, dp);
@@ -271,7 +239,7 @@ void run_hopper(Context& context, const AttentionBackward<bfloat16>& arguments, 
     constexpr int kWidth = constant();
     launch_over(hopper_backward_of_queries<kWidth>, QueryMemory<kWidth>::kBytes,
                 attention_work(context, call.queries, call.keys, kBlockRows, filter), heads, kBlockRows,
-                QueryMemory<kWidth>::kKeyRows);
+                kKeyRows<kWidth>);
     if (!a.dk.requested() && !a.dv.requested()) return;
     launch_over(hopper_backward_of_keys<kWidth>, KeyMemory<kWidth>::kBytes,
                 attention_work(context, call.keys, call.queries, kBlockRows, filter), key_heads, kQueryRows,

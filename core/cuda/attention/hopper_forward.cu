@@ -19,21 +19,8 @@ struct HopperForward {
   DistanceBias bias;
 };
 
-// Shared memory: barriers, then the queries and the stages of keys and values.
 template <int Width>
-struct Memory {
-  static constexpr int kStages = Width > 64 ? 2 : 3;
-  using Queries = SwizzledTile<kBlockRows, Width>;
-  using Keys = SwizzledTile<kKeyRows, Width>;
-  static constexpr size_t kBytes = 1024 + Queries::kBytes + size_t{2 * kStages} * Keys::kBytes;
-
-  Barrier* queries_loaded = reinterpret_cast<Barrier*>(tile_memory());  // those of the stages follow
-  bfloat16* tiles = reinterpret_cast<bfloat16*>(tile_memory() + 1024);
-
-  __device__ Queries queries() const { return {tiles}; }
-  __device__ Keys keys(int stage) const { return {tiles + Queries::kElements + 2 * stage * Keys::kElements}; }
-  __device__ Keys values(int stage) const { return {keys(stage).data + Keys::kElements}; }
-};
+using Memory = TileMemory<Width, 1, kKeyRows, (Width > 64 ? 2 : 3)>;
 
 template <int Width>
 __global__ __launch_bounds__(kHopperThreads, 1) void hopper_forward(const __grid_constant__ HopperForward a,
@@ -42,20 +29,14 @@ __global__ __launch_bounds__(kHopperThreads, 1) void hopper_forward(const __grid
   const auto [w, head, count, first, feature] = BlockWork(work, s.heads, Width, kBlockRows);
   const Visibility visibility{w.count, w.count_other, a.window, s.causal};
   const Memory<Width> memory;
-  Stage<Memory<Width>::kStages> stage{memory.queries_loaded + 1};
+  auto stage = memory.stages();
   stage.init(1);
   const Range block_seen = visibility.keys_of(w.begin, w.begin + count - 1);
-  const int first_tile = block_seen.begin / kKeyRows * kKeyRows;
   if (!is_consumer()) {
     shrink_registers<kLoadRegisters>();
     if (int(threadIdx.x) != kConsumers) return;
-    memory.queries_loaded->expect(memory.queries().kBytes);
-    load_tile(memory.queries(), a.q, int(feature), int(first), *memory.queries_loaded);
-    for (int j0 = first_tile; j0 < block_seen.end; j0 += kKeyRows, stage.next()) {
-      stage.wait_until_empty();
-      stage.load(memory.keys(stage.number), a.k, memory.values(stage.number), a.v, int(s.key_feature(head)),
-                 w.first_other + j0);
-    }
+    memory.load_own(int(feature), int(first), a.q);
+    memory.load_stages(int(s.key_feature(head)), w.first_other, block_seen, a.k, a.v);
     return;
   }
   grow_registers<kComputeRegisters>();
@@ -63,9 +44,9 @@ __global__ __launch_bounds__(kHopperThreads, 1) void hopper_forward(const __grid
   const SeenRows seen(count, [&](int i, int last) { return visibility.keys_of(w.begin + i, w.begin + last); });
   Softmax<kChunks> softmax(s);
   float out[Width / 8][4] = {};
-  memory.queries_loaded->wait(0);
-  for (int j0 = first_tile; j0 < block_seen.end; j0 += kKeyRows, stage.next()) {
-    const auto k = memory.keys(stage.number), v = memory.values(stage.number);
+  memory.own_loaded->wait(0);
+  for (int j0 = memory.first_row(block_seen); j0 < block_seen.end; j0 += kKeyRows, stage.next()) {
+    const auto k = memory.first(stage.number), v = memory.second(stage.number);
     stage.wait_until_full();
     if (w.count_other - j0 < kKeyRows) {
       clear_rows(v, w.count_other - j0);
@@ -74,7 +55,7 @@ __global__ __launch_bounds__(kHopperThreads, 1) void hopper_forward(const __grid
     if (seen.some(j0, kKeyRows)) {
       float scores[kChunks][4], factor[2];
       fence_products();
-      begin_scores(scores, memory.queries(), group_row(), k);
+      begin_scores(scores, memory.own(0), group_row(), k);
       commit_products();
       wait_products<0>(scores);
       if (a.bias) add_bias<1>(scores, a.bias.at(head, j0 - visibility.position(w.begin + lane_row())));

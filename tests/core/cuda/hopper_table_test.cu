@@ -10,6 +10,7 @@
 #include "gyre/core/cuda/runtime/context.h"
 #include "gyre/core/cuda/runtime/launch.h"
 #include "gyre/core/cuda/tensor_core.h"
+#include "tests/errors.h"
 #include "tests/gpu.h"
 
 namespace gyre::cuda {
@@ -82,6 +83,18 @@ struct Memory {
   bfloat16* tiles;
   __device__ Memory()
       : loaded(*reinterpret_cast<Barrier*>(tile_memory())), tiles(reinterpret_cast<bfloat16*>(tile_memory() + 1024)) {}
+  // Waits until the copies that f begins, by one thread, have brought this number of bytes.
+  template <class F>
+  __device__ void load(int bytes, const F& f) const {
+    if (threadIdx.x == 0) {
+      loaded.init(1);
+      fence_barriers();
+      loaded.expect(bytes);
+      f(loaded);
+    }
+    __syncthreads();
+    loaded.wait(0);
+  }
 };
 
 __global__ void write_address(uint32_t* to) { *to = shared_address(tile_memory()); }
@@ -92,14 +105,7 @@ __global__ __launch_bounds__(128) void copy_tile(bfloat16* to, const __grid_cons
                                                  int row) {
   const Memory memory;
   const SwizzledTile<Rows, Width> tile{memory.tiles};
-  if (threadIdx.x == 0) {
-    memory.loaded.init(1);
-    fence_barriers();
-    memory.loaded.expect(tile.kBytes);
-    load_tile(tile, from, column, row, memory.loaded);
-  }
-  __syncthreads();
-  memory.loaded.wait(0);
+  memory.load(tile.kBytes, [&](Barrier& loaded) { load_tile(tile, from, column, row, loaded); });
   for (int i = int(threadIdx.x); i < Rows * Width; i += int(blockDim.x)) to[i] = *tile.at(i / Width, i % Width);
 }
 
@@ -111,15 +117,10 @@ __global__ __launch_bounds__(kWarpgroup) void multiply_k_major(float* to, const 
   const Memory memory;
   const SwizzledTile<Rows, Width> a{memory.tiles};
   const SwizzledTile<N, Width> b{a.data + a.kElements};
-  if (threadIdx.x == 0) {
-    memory.loaded.init(1);
-    fence_barriers();
-    memory.loaded.expect(a.kBytes + b.kBytes);
-    load_tile(a, x, 0, 0, memory.loaded);
-    load_tile(b, y, 0, 0, memory.loaded);
-  }
-  __syncthreads();
-  memory.loaded.wait(0);
+  memory.load(a.kBytes + b.kBytes, [&](Barrier& loaded) {
+    load_tile(a, x, 0, 0, loaded);
+    load_tile(b, y, 0, 0, loaded);
+  });
   float sums[N / 8][4], others[N / 8][4];
   fence_products();
 #pragma unroll
@@ -139,15 +140,10 @@ __global__ __launch_bounds__(kWarpgroup) void multiply_mn_major(float* to, const
   const Memory memory;
   const SwizzledTile<64, Rows> a{memory.tiles};
   const SwizzledTile<Rows, Width> b{a.data + a.kElements};
-  if (threadIdx.x == 0) {
-    memory.loaded.init(1);
-    fence_barriers();
-    memory.loaded.expect(a.kBytes + b.kBytes);
-    load_tile(a, x, 0, 0, memory.loaded);
-    load_tile(b, y, 0, 0, memory.loaded);
-  }
-  __syncthreads();
-  memory.loaded.wait(0);
+  memory.load(a.kBytes + b.kBytes, [&](Barrier& loaded) {
+    load_tile(a, x, 0, 0, loaded);
+    load_tile(b, y, 0, 0, loaded);
+  });
   float sums[Width / 8][4];
   uint32_t left[Rows / 16][4];
 #pragma unroll
@@ -168,7 +164,7 @@ __global__ __launch_bounds__(kWarpgroup) void multiply_mn_major(float* to, const
 
 constexpr int kStages = 2;
 
-// What can be left out of add_tiles(), whose mistake the emulator must report.
+// Parts of add_tiles() that can be left out, each of which is a mistake that the emulator must report.
 enum class Omit { nothing, wait, phase, arrival, bytes, fence, order, registers, release, patience, initialization };
 
 // to(64, 64): the sum over all tiles of 64 rows and columns of x of the tile times itself, transposed, twice: by both
@@ -230,14 +226,7 @@ __global__ __launch_bounds__(3 * kWarpgroup, 1) void add_tiles(float* to, const 
 __global__ __launch_bounds__(kWarpgroup) void read_early(float* to, const __grid_constant__ TileMap x) {
   const Memory memory;
   const SwizzledTile<64, 64> a{memory.tiles};
-  if (threadIdx.x == 0) {
-    memory.loaded.init(1);
-    fence_barriers();
-    memory.loaded.expect(a.kBytes);
-    load_tile(a, x, 0, 0, memory.loaded);
-  }
-  __syncthreads();
-  memory.loaded.wait(0);
+  memory.load(a.kBytes, [&](Barrier& loaded) { load_tile(a, x, 0, 0, loaded); });
   float sums[2][8][4];
   fence_products();
   for (auto& one : sums) {
@@ -255,21 +244,6 @@ template <class Kernel, class... A>
 void run(Kernel kernel, int threads, size_t tile_bytes, const A&... arguments) {
   launch(kernel, dim3(1), dim3(unsigned(threads)), 1024 + tile_bytes, Context::of(0).stream(), arguments...);
 }
-
-#ifndef __CUDACC__
-// The error of the launch, or "".
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-    check(cudaStreamSynchronize(Context::of(0).stream()), "a kernel of the table");
-    return "";
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-}
-
-#endif
 
 // One element of the product of rows of x and rows of y, which have `width` columns.
 float dot(const std::vector<bfloat16>& x, int64_t row, const std::vector<bfloat16>& y, int64_t other, int width) {
@@ -426,29 +400,35 @@ TEST_CASE("stages of tiles between warpgroups") {
 #ifndef __CUDACC__
 TEST_CASE("mistakes with asynchronous instructions are reported") {
   const TilesToAdd tiles;
-  const auto mistake = [&](auto omitted) { return error_of([&] { tiles.run<omitted()>(); }); };
-  const auto contains = [](const std::string& text, const char* part) {
+  const auto error_after = [](const auto& queue) {
+    return error_of([&] {
+      queue();
+      check(cudaStreamSynchronize(Context::of(0).stream()), "a kernel of the table");
+    });
+  };
+  const auto mistake = [&](auto omitted) { return error_after([&] { tiles.run<omitted()>(); }); };
+  const auto check_contains = [](const std::string& text, const char* part) {
     INFO(text);
-    CHECK(text.find(part) != std::string::npos);
+    CHECK(contains(text, part));
   };
   using enum Omit;
-  contains(mistake(std::integral_constant<Omit, wait>()), "race on shared memory");
-  contains(mistake(std::integral_constant<Omit, phase>()), " 1 threads wait for a phase of parity 0 of mbarrier");
-  contains(mistake(std::integral_constant<Omit, arrival>()), "misses 2 arrivals and 0 bytes");
-  contains(mistake(std::integral_constant<Omit, bytes>()), "misses 0 arrivals and -4096 bytes");
-  contains(mistake(std::integral_constant<Omit, fence>()), "without fence.proxy.async by that thread in between");
-  contains(mistake(std::integral_constant<Omit, order>()),
-           "race on shared memory: a product of this warp reads a byte");
-  contains(mistake(std::integral_constant<Omit, registers>()), "no wgmma.fence");
-  contains(mistake(std::integral_constant<Omit, release>()), "more threads arrive than it counts");
-  contains(mistake(std::integral_constant<Omit, patience>()), "an asynchronous copy writes a byte that");
-  contains(mistake(std::integral_constant<Omit, initialization>()), "no fence.mbarrier_init after");
+  check_contains(mistake(std::integral_constant<Omit, wait>()), "race on shared memory");
+  check_contains(mistake(std::integral_constant<Omit, phase>()), " 1 threads wait for a phase of parity 0 of mbarrier");
+  check_contains(mistake(std::integral_constant<Omit, arrival>()), "misses 2 arrivals and 0 bytes");
+  check_contains(mistake(std::integral_constant<Omit, bytes>()), "misses 0 arrivals and -4096 bytes");
+  check_contains(mistake(std::integral_constant<Omit, fence>()), "without fence.proxy.async by that thread in between");
+  check_contains(mistake(std::integral_constant<Omit, order>()),
+                 "race on shared memory: a product of this warp reads a byte");
+  check_contains(mistake(std::integral_constant<Omit, registers>()), "no wgmma.fence");
+  check_contains(mistake(std::integral_constant<Omit, release>()), "more threads arrive than it counts");
+  check_contains(mistake(std::integral_constant<Omit, patience>()), "an asynchronous copy writes a byte that");
+  check_contains(mistake(std::integral_constant<Omit, initialization>()), "no fence.mbarrier_init after");
   const OnDevice<float> to(64 * 64);
-  contains(error_of([&] {
-             run(read_early, kWarpgroup, SwizzledTile<64, 64>::kBytes, to.data(),
-                 make_tile_map(tiles.from.data(), 64, 64, 64, 64, 64));
-           }),
-           "the sums are not finished after this wait");
+  check_contains(error_after([&] {
+                   run(read_early, kWarpgroup, SwizzledTile<64, 64>::kBytes, to.data(),
+                       make_tile_map(tiles.from.data(), 64, 64, 64, 64, 64));
+                 }),
+                 "the sums are not finished after this wait");
 }
 #endif
 

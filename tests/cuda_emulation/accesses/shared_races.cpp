@@ -22,7 +22,7 @@ using Time = uint32_t;
 
 constexpr int kLanes = 32, kMostWarps = 32, kMostThreads = kMostWarps * kLanes;
 
-// Who has accessed a byte: a thread, the products of a warp, the copies of a barrier, or several readers.
+// Actors that access a byte: a thread, the products of a warp, the copies of a barrier, or several readers.
 enum Actor : uint64_t {
   kThreads = 0,
   kProducts = 0x1000,      // kProducts + warp
@@ -64,8 +64,8 @@ Byte* const all_bytes = make_bytes();
 
 uint64_t epoch = 1;                                    // barriers of blocks so far
 uint64_t first_epoch = 1;                              // at the start of the block
-int threads = 0;                                       // of the block
-int running = 0;                                       // thread
+int threads = 0;                                       // number of threads of the block
+int running = 0;                                       // number of the thread that runs
 Time times[kMostThreads], times_of_warps[kMostWarps];  // the latter: after the warp's last barrier
 uint64_t fences[kMostThreads];                         // epoch and time of the last fence_writes()
 Time finished_products[kMostWarps];
