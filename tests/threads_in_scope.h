@@ -1,4 +1,4 @@
-// A scope with another number of threads, for tests.
+// Scopes with another number of threads, for tests.
 #pragma once
 
 #include "gyre/core/kernels/kernels.h"
@@ -15,6 +15,15 @@ class ThreadsInScope {
 
  private:
   int before_;
+};
+
+// Until the end of the scope, kernels use all threads for small tensors too.
+class SmallWorkInParallel {
+ public:
+  SmallWorkInParallel() { set_worth_a_thread(64); }
+  ~SmallWorkInParallel() { set_worth_a_thread(kWorthAThread); }
+  SmallWorkInParallel(const SmallWorkInParallel&) = delete;
+  SmallWorkInParallel& operator=(const SmallWorkInParallel&) = delete;
 };
 
 }  // namespace gyre

@@ -30,13 +30,11 @@ struct Sum final : Op {
 struct Max final : Op {
   std::string_view formula() const override {
     return R"(
-      y = max of x along an axis
+      y = max_columns(x)
         dx = dy [x = y] / (number of such x)
     )"_formula;
   }
-  int axis = 0;
   std::string_view name() const override { return "max"; }
-  void describe(OpMetadata& metadata) const override { metadata.attribute("axis", axis); }
   void backward(Backward& b) override {
     b.kernels().largest_backward(b.dinput(0), b.doutput(), b.input(0), b.output());
   }
@@ -119,11 +117,13 @@ Var max(const Var& x, int axis) {
   const Shape shape = summed_shape("max", x, axis);
   require(x.shape().elements() > 0 || shape.elements() == 0, "[max] expected at least one element along axis ", axis,
           ", got ", x.shape());
+  if (axis == 0) {
+    const Var matrix = x.shape().rank() == 2 ? x : reshape(x, {1, x.shape()[0]});
+    return reshape(max(transpose(matrix), 1), shape);
+  }
   const Tensor y = Tensor::empty(shape, x.value().dtype(), x.value().device());
   if (y.size() > 0) x.kernels().largest(y, x.value());
-  auto op = std::make_unique<Max>();
-  op->axis = axis;
-  return x.tape().record(std::move(op), y, {x});
+  return x.tape().record(std::make_unique<Max>(), y, {x});
 }
 
 Var softmax(const Var& x) {

@@ -10,6 +10,7 @@
 #include "gyre/core/cpu/formulas.h"
 #include "gyre/core/cpu/gemm/linear.h"
 #include "gyre/core/cpu/strips.h"
+#include "gyre/core/cpu/transpose.h"
 #include "gyre/core/kernels/repeat.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
@@ -413,63 +414,15 @@ C largest_of(const T* x, int64_t n) {
   return most[0];
 }
 
-// A matrix in parts, for threads: blocks of rows, which have partial results, and ranges of columns.
-struct MatrixParts {
-  static constexpr int64_t kColumns = 1024;
-  RowBlocks blocks;
-  int64_t columns;
-
-  explicit MatrixParts(const Tensor& x) : blocks(x.rows()), columns(x.cols()) {}
-  // Calls f(block, first column, last column + 1) for each part, in parallel.
-  template <class F>
-  void for_each(const F& f) const {
-    const int64_t ranges = (columns + kColumns - 1) / kColumns;
-    parallel_ranges(blocks.count * ranges, blocks.size * std::min(kColumns, columns), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t first = i % ranges * kColumns;
-        f(i / ranges, first, std::min(columns, first + kColumns));
-      }
-    });
-  }
-  // Calls f(first column, last column + 1) for ranges of columns, in parallel, to combine the results of the blocks.
-  template <class F>
-  void for_ranges_of_columns(const F& f) const {
-    parallel_ranges(columns, blocks.count, f);
-  }
-};
-
 }  // namespace
 
 void CpuKernels::largest(const Tensor& y, const Tensor& x) {
   dispatch_data_type(x, [&]<class T>(T) {
-    using C = Compute<T>;
-    const int64_t n = x.rows(), d = x.cols();
+    const int64_t d = x.cols();
     T* to = y.data<T>();
     const T* from = x.data<T>();
-    if (y.size() == n && y.cols() == 1) {
-      parallel_ranges(n, d, [=](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) to[i] = largest_of<C>(from + i * d, d);
-      });
-      return;
-    }
-    const MatrixParts parts(x);
-    std::vector<C> partial(size_t(parts.blocks.count * d));
-    parts.for_each([&](int64_t block, int64_t begin, int64_t end) {
-      const int64_t first = parts.blocks.begin(block);
-      C* most = partial.data() + block * d;
-      std::copy(from + first * d + begin, from + first * d + end, most + begin);
-      for (int64_t i = first + 1; i < parts.blocks.end(block); ++i) {
-        const T* row = from + i * d;
-#pragma omp simd
-        for (int64_t j = begin; j < end; ++j) most[j] = larger(most[j], C(row[j]));
-      }
-    });
-    parts.for_ranges_of_columns([&](int64_t begin, int64_t end) {
-      for (int64_t b = 1; b < parts.blocks.count; ++b) {
-        for (int64_t j = begin; j < end; ++j)
-          partial[size_t(j)] = larger(partial[size_t(j)], partial[size_t(b * d + j)]);
-      }
-      std::copy(partial.data() + begin, partial.data() + end, to + begin);
+    parallel_ranges(x.rows(), d, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) to[i] = largest_of<Compute<T>>(from + i * d, d);
     });
   });
 }
@@ -477,46 +430,19 @@ void CpuKernels::largest(const Tensor& y, const Tensor& x) {
 void CpuKernels::largest_backward(const Tensor& dx, const Tensor& dy, const Tensor& x, const Tensor& y) {
   dispatch_data_type(x, [&]<class T>(T) {
     using C = Compute<T>;
-    const int64_t n = x.rows(), d = x.cols();
+    const int64_t d = x.cols();
     T* to = dx.data<T>();
     const T *from = x.data<T>(), *most = y.data<T>(), *g = dy.data<T>();
-    if (y.size() == n && y.cols() == 1) {
-      parallel_ranges(n, 2 * d, [=](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const T* row = from + i * d;
-          const C largest = most[i];
-          C ties = 0;
-#pragma omp simd reduction(+ : ties)
-          for (int64_t j = 0; j < d; ++j) ties += C(int(C(row[j]) == largest));
-          const C share = C(g[i]) / ties;
-#pragma omp simd
-          for (int64_t j = 0; j < d; ++j) to[i * d + j] = share * C(int(C(row[j]) == largest));
-        }
-      });
-      return;
-    }
-    const MatrixParts parts(x);
-    // First the number of largest elements in each block of a column, then the share of the gradient of each of them.
-    std::vector<C> ties(size_t(parts.blocks.count * d), C(0));
-    parts.for_each([&](int64_t block, int64_t begin, int64_t end) {
-      C* counts = ties.data() + block * d;
-      for (int64_t i = parts.blocks.begin(block); i < parts.blocks.end(block); ++i) {
+    parallel_ranges(x.rows(), 2 * d, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
         const T* row = from + i * d;
+        const C largest = most[i];
+        C ties = 0;
+#pragma omp simd reduction(+ : ties)
+        for (int64_t j = 0; j < d; ++j) ties += C(int(C(row[j]) == largest));
+        const C share = C(g[i]) / ties;
 #pragma omp simd
-        for (int64_t j = begin; j < end; ++j) counts[j] += C(int(C(row[j]) == C(most[j])));
-      }
-    });
-    parts.for_ranges_of_columns([&](int64_t begin, int64_t end) {
-      for (int64_t b = 1; b < parts.blocks.count; ++b) {
-        for (int64_t j = begin; j < end; ++j) ties[size_t(j)] += ties[size_t(b * d + j)];
-      }
-      for (int64_t j = begin; j < end; ++j) ties[size_t(j)] = C(g[j]) / ties[size_t(j)];
-    });
-    parts.for_each([&](int64_t block, int64_t begin, int64_t end) {
-      const C* shares = ties.data();
-      for (int64_t i = parts.blocks.begin(block); i < parts.blocks.end(block); ++i) {
-#pragma omp simd
-        for (int64_t j = begin; j < end; ++j) to[i * d + j] = shares[j] * C(int(C(from[i * d + j]) == C(most[j])));
+        for (int64_t j = 0; j < d; ++j) to[i * d + j] = share * C(int(C(row[j]) == largest));
       }
     });
   });
@@ -557,20 +483,39 @@ void CpuKernels::matmul(const Tensor& y, const Tensor& a, const Tensor& b, bool 
 
 namespace {
 
-// Passes each tile through a buffer: lines of the cache that are a power of two apart would displace each other.
+// Passes each tile through buffers: lines of the cache that are a power of two apart would displace each other. Words
+// of two bytes are widened, because transpose() moves lanes of four or eight.
 template <class Word>
 void transpose_words(Word* to, const Word* from, int64_t n, int64_t d) {
-  constexpr int64_t kTile = 16;
+  using Lane = std::conditional_t<sizeof(Word) == 8, double, float>;
+  using Wide = std::conditional_t<sizeof(Word) == 8, uint64_t, uint32_t>;
+  using Vector = typename VectorOf<Lane>::type;
+  constexpr int64_t kTile = 16, lanes = kLanes<Lane>;
   const int64_t row_tiles = (n + kTile - 1) / kTile, column_tiles = (d + kTile - 1) / kTile;
   parallel_ranges(row_tiles * column_tiles, kTile * kTile, [=](int64_t begin, int64_t end) {
-    Word tile[kTile][kTile];
+    alignas(kVectorBytes) Wide tile[kTile][kTile] = {}, transposed[kTile][kTile];
+    const auto transpose_tile = [&](int64_t row, int64_t column, int64_t rows, int64_t columns) {
+      for (int64_t i = 0; i < rows; ++i) {
+        for (int64_t j = 0; j < columns; ++j) tile[i][j] = from[(row + i) * d + column + j];
+      }
+      for (int64_t i = 0; i < kTile; i += lanes) {
+        for (int64_t j = 0; j < kTile; j += lanes) {
+          Vector block[lanes];
+          for (int64_t l = 0; l < lanes; ++l) std::memcpy(&block[l], &tile[i + l][j], sizeof(Vector));
+          gyre::GYRE_CPU_NAMESPACE::transpose<Lane>(block);
+          for (int64_t l = 0; l < lanes; ++l) std::memcpy(&transposed[j + l][i], &block[l], sizeof(Vector));
+        }
+      }
+      for (int64_t j = 0; j < columns; ++j) {
+        for (int64_t i = 0; i < rows; ++i) to[(column + j) * n + row + i] = Word(transposed[j][i]);
+      }
+    };
     for (int64_t t = begin; t < end; ++t) {
       const int64_t row = t % row_tiles * kTile, column = t / row_tiles * kTile;
-      const int64_t rows = std::min(kTile, n - row), columns = std::min(kTile, d - column);
-      for (int64_t i = 0; i < rows; ++i) {
-        for (int64_t j = 0; j < columns; ++j) tile[j][i] = from[(row + i) * d + column + j];
-      }
-      for (int64_t j = 0; j < columns; ++j) std::copy_n(tile[j], rows, to + (column + j) * n + row);
+      if (row + kTile <= n && column + kTile <= d)
+        transpose_tile(row, column, kTile, kTile);
+      else
+        transpose_tile(row, column, std::min(kTile, n - row), std::min(kTile, d - column));
     }
   });
 }

@@ -27,8 +27,7 @@ inline bool runs_bf16() { return emulates_bf16() || (kMultipliesBf16 && cpu_has_
 // Calls f(begin, end) for ranges that cover [0, n), in parallel if there are enough elements.
 template <class F>
 void parallel_ranges(int64_t n, int64_t elements_per_item, F&& f) {
-  constexpr int64_t kWorthAThread = 16384;
-  const int64_t grain = std::max<int64_t>(1, kWorthAThread / std::max<int64_t>(1, elements_per_item));
+  const int64_t grain = std::max<int64_t>(1, worth_a_thread() / std::max<int64_t>(1, elements_per_item));
   const int64_t ranges = (n + grain - 1) / grain;
   if (ranges <= 1) {
     if (n > 0) f(int64_t{0}, n);

@@ -468,31 +468,6 @@ __global__ void largest_of_rows_backward(T* dx, const T* dy, const T* x, const T
     store(dx + row * columns + j, share * (load(from + j) == largest ? C(1) : C(0)));
 }
 
-// A thread per column.
-template <class T>
-__global__ void largest_of_columns(T* y, const T* x, int64_t rows, int64_t columns) {
-  const int64_t column = int64_t(blockIdx.x) * kMapThreads + threadIdx.x;
-  if (column >= columns) return;
-  Compute<T> largest = load(x + column);
-  for (int64_t i = 1; i < rows; ++i) largest = LargerOfPair::value(largest, load(x + i * columns + column));
-  store(y + column, largest);
-}
-
-template <class T>
-__global__ void largest_of_columns_backward(T* dx, const T* dy, const T* x, const T* y, int64_t rows, int64_t columns) {
-  using C = Compute<T>;
-  const int64_t column = int64_t(blockIdx.x) * kMapThreads + threadIdx.x;
-  if (column >= columns) return;
-  const C largest = load(y + column);
-  C ties = 0;
-  for (int64_t i = 0; i < rows; ++i) ties += load(x + i * columns + column) == largest ? C(1) : C(0);
-  const C share = load(dy + column) / ties;
-  for (int64_t i = 0; i < rows; ++i)
-    store(dx + i * columns + column, share * (load(x + i * columns + column) == largest ? C(1) : C(0)));
-}
-
-bool is_largest_of_rows(const Tensor& y, const Tensor& x) { return y.size() == x.rows() && y.cols() == 1; }
-
 constexpr int kRowWarps = kRowThreads / kWarp;
 
 // dx = dy - exp(y) sum(dy)
@@ -514,27 +489,15 @@ __global__ void log_softmax_backward_kernel(T* dx, const T* dy, const T* y, int6
 
 void CudaKernels::largest(const Tensor& y, const Tensor& x) {
   dispatch_data_type(x, [&]<class T>(T) {
-    const int64_t rows = x.rows(), columns = x.cols();
-    if (is_largest_of_rows(y, x)) {
-      launch(largest_of_rows<T>, dim3(unsigned(divide_up(rows, kRowWarps))), dim3(kWarp, kRowWarps), 0,
-             context_.stream(), y.data<T>(), x.data<T>(), rows, columns);
-    } else {
-      launch(largest_of_columns<T>, dim3(unsigned(divide_up(columns, kMapThreads))), dim3(kMapThreads), 0,
-             context_.stream(), y.data<T>(), x.data<T>(), rows, columns);
-    }
+    launch(largest_of_rows<T>, dim3(unsigned(divide_up(x.rows(), kRowWarps))), dim3(kWarp, kRowWarps), 0,
+           context_.stream(), y.data<T>(), x.data<T>(), x.rows(), x.cols());
   });
 }
 
 void CudaKernels::largest_backward(const Tensor& dx, const Tensor& dy, const Tensor& x, const Tensor& y) {
   dispatch_data_type(x, [&]<class T>(T) {
-    const int64_t rows = x.rows(), columns = x.cols();
-    if (is_largest_of_rows(y, x)) {
-      launch(largest_of_rows_backward<T>, dim3(unsigned(divide_up(rows, kRowWarps))), dim3(kWarp, kRowWarps), 0,
-             context_.stream(), dx.data<T>(), dy.data<T>(), x.data<T>(), y.data<T>(), rows, columns);
-    } else {
-      launch(largest_of_columns_backward<T>, dim3(unsigned(divide_up(columns, kMapThreads))), dim3(kMapThreads), 0,
-             context_.stream(), dx.data<T>(), dy.data<T>(), x.data<T>(), y.data<T>(), rows, columns);
-    }
+    launch(largest_of_rows_backward<T>, dim3(unsigned(divide_up(x.rows(), kRowWarps))), dim3(kWarp, kRowWarps), 0,
+           context_.stream(), dx.data<T>(), dy.data<T>(), x.data<T>(), y.data<T>(), x.rows(), x.cols());
   });
 }
 

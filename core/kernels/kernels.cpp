@@ -59,10 +59,14 @@ Kernels& cpu_kernels() {
 
 namespace {
 bool bf16_is_emulated = false;
-}
+int64_t elements_worth_a_thread = kWorthAThread;
+}  // namespace
 
 void emulate_bf16(bool on) { bf16_is_emulated = on; }
 bool emulates_bf16() { return bf16_is_emulated; }
+
+void set_worth_a_thread(int64_t elements) { elements_worth_a_thread = elements; }
+int64_t worth_a_thread() { return elements_worth_a_thread; }
 
 void set_threads(int n) {
   if (n < 1 || n > kMaxThreads) throw UsageError("[--cpu-threads] expected 1 to ", kMaxThreads, ", got ", n);

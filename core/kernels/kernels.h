@@ -88,6 +88,12 @@ std::vector<Kernels*> available_cpu_kernels();
 void emulate_bf16(bool on);
 bool emulates_bf16();
 
+// The number of elements for which the CPU kernels start another thread: a loop over fewer runs on one. Results do not
+// depend on it. Tests lower it, so that small tensors use all threads. Must not be called while kernels run.
+constexpr int64_t kWorthAThread = 16384;
+void set_worth_a_thread(int64_t elements);
+int64_t worth_a_thread();
+
 // Parses cpu, cuda:N, or cuda, which is the GPU whose index is `local_rank`. Throws UsageError for any other name.
 Device parse_device(const std::string& name, int local_rank);
 // The kernels of a device. Throws UsageError if the device cannot be used.

@@ -163,7 +163,7 @@ class RopeEncoding final : public PositionEncoding {
     }
     const bool kept = angles_ && angles_.dtype() == dtype && angles_.device() == device;
     if (!kept || angles_.dim(0) < positions) {
-      const auto rows = int64_t(std::bit_ceil(uint64_t(std::max<int64_t>(positions, 64))));
+      const auto rows = int64_t(std::bit_ceil(uint64_t(std::max<int64_t>(positions, 16))));
       angles_ = Tensor::empty({rows, 2 * rotary_.dims}, dtype, device);
       tape.kernels().rotary_angles(angles_, frequencies_.exact(), rotary_);
     }

@@ -60,6 +60,7 @@ void check_thread_invariance(const OpCase& row, DType dtype, bool composed = fal
     return composed ? run_composed(cpu_kernels(), row, dtype) : run_op(cpu_kernels(), row, dtype);
   };
   CAPTURE(row.name);
+  const SmallWorkInParallel for_rows_of_any_size;
   const OpRun one = run_on(1);
   for (int n : {2, 5}) {
     CAPTURE(n);
@@ -245,6 +246,7 @@ TEST_CASE("backward adds to existing gradients of parameters") {
 TEST_CASE("results are bitwise independent of the number of threads") {
   for (const OpCase& row : chosen_rows()) {
     for (const bool composed : {false, true}) check_thread_invariance(row, DType::f32, composed);
+    check_thread_invariance(row, DType::f64);
   }
 }
 

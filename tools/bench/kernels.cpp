@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "gyre/autograd/elementary.h"
 #include "gyre/autograd/gradcheck/gradcheck.h"
 #include "gyre/autograd/ops.h"
 #include "gyre/core/error.h"
@@ -81,7 +82,9 @@ class Rows {
 
   void add_products();
   void add_attention();
+  void add_linear_attention();
   void add_elementwise();
+  void add_losses();
   void add_elementary();
   void add_lookups();
   void add_optimizer();
@@ -146,7 +149,29 @@ void Rows::add_attention() {
   });
 }
 
-// `data` counts the numbers read and written in forward + those in backward.
+// `data` counts the numbers read and written in forward + those in backward. The feature map has as many features as a
+// head has columns.
+void Rows::add_linear_attention() {
+  const int heads = s_.heads;
+  const std::string shape = concat(rows_of_d_, ", ", heads, " heads");
+  const auto scan = [segments = segments_, heads](Tape&, const Vars& v) {
+    return linear_attention_scan(v[0], v[1], v[2], segments, heads, ScanDirection::before);
+  };
+  const auto favor = [heads](Tape&, const Vars& v) { return favor_features(v[0], v[1], heads, FavorSide::keys); };
+  add("linear_attention_scan", shape, {{{n_, d_}}, {{n_, d_}}, {{n_, d_}}}, scan).data = (4 + 7) * nd_;
+  add("favor_features", shape, {{{n_, d_}}, {{n_, d_}}}, favor).data = (3 + 6) * nd_;
+  add("head_matmul", shape, {{{n_, d_}}, {{d_ / heads, d_ / heads}, true}},
+      [heads](Tape&, const Vars& v) { return head_matmul(v[0], v[1], heads); });
+  add("head_softmax", shape, {{{n_, d_}}}, [heads](Tape&, const Vars& v) { return head_softmax(v[0], heads); }).data =
+      (2 + 3) * nd_;
+  add("head_dot", shape, {{{n_, d_}}, {{d_}, true}}, [heads](Tape&, const Vars& v) {
+    return head_dot(v[0], v[1], heads, 1);
+  }).data = (1 + 2) * nd_;
+  add("head_divide", shape, {{{n_, d_}}, {{n_, heads}}}, [heads](Tape&, const Vars& v) {
+    return head_divide(v[0], v[1] + 1.0, 1e-6);
+  }).data = (2 + 3) * nd_;
+}
+
 void Rows::add_elementwise() {
   add("layer_norm", rows_of_d_, {{{n_, d_}}, {{d_}, true}, {{d_}, true}}, [](Tape&, const Vars& v) {
     return layer_norm(v[0], v[1], v[2]);
@@ -154,13 +179,15 @@ void Rows::add_elementwise() {
   add(std::string(to_string(s_.activation)), rows_of_f_, {{{n_, f_}}}, [kind = s_.activation](Tape&, const Vars& v) {
     return activation(v[0], kind);
   }).data = (2 + 3) * nf_;
-  const int64_t logit_rows = std::min<int64_t>(s_.loss_rows, 1024);  // those of a large batch may not fit in memory
-  OpBench& loss = add("cross_entropy", concat(logit_rows, " x ", s_.vocabulary), {{{logit_rows, s_.vocabulary}}},
-                      [targets = random_ids(logit_rows, s_.vocabulary)](Tape&, const Vars& v) {
-                        return cross_entropy(v[0], targets).loss;
-                      });
-  loss.data = (1 + 2) * double(logit_rows * s_.vocabulary);
-  loss.loss = true;
+  add("rms_norm", rows_of_d_, {{{n_, d_}}, {{d_}, true}}, [](Tape&, const Vars& v) {
+    return rms_norm(v[0], v[1]);
+  }).data = (2 + 3) * nd_;
+  add(concat("gated_", s_.activation), rows_of_f_, {{{n_, 2 * f_}}}, [kind = s_.activation](Tape&, const Vars& v) {
+    return gated_activation(v[0], kind);
+  }).data = (3 + 5) * nf_;
+  add("segment_mean", rows_of_d_, {{{n_, d_}}}, [segments = segments_](Tape&, const Vars& v) {
+    return segment_mean(v[0], segments);
+  }).data = (1 + 1) * nd_;
   add("dropout", rows_of_d_, {{{n_, d_}}}, [](Tape&, const Vars& v) { return dropout(v[0], kDropout); }).data =
       (2 + 2) * nd_;
   add("residual_dropout", rows_of_d_, {{{n_, d_}}, {{n_, d_}}}, [](Tape&, const Vars& v) {
@@ -169,6 +196,33 @@ void Rows::add_elementwise() {
   add("residual_layer_norm", rows_of_d_, {{{n_, d_}}, {{n_, d_}}, {{d_}, true}, {{d_}, true}},
       [](Tape&, const Vars& v) { return residual_layer_norm(v[0], v[1], kDropout, v[2], v[3]); })
       .data = (4 + 4) * nd_;
+}
+
+void Rows::add_losses() {
+  const auto add_loss = [&](const char* op, std::vector<OpBench::Input> inputs, double data, OpBench::Run run) {
+    const std::string shape = concat(inputs[0].shape[0], " x ", inputs[0].shape[1]);
+    OpBench& row = add(op, shape, std::move(inputs), std::move(run));
+    row.data = data;
+    row.loss = true;
+  };
+  const int64_t logit_rows = std::min<int64_t>(s_.loss_rows, 1024);  // those of a large batch may not fit in memory
+  add_loss("cross_entropy", {{{logit_rows, s_.vocabulary}}}, (1 + 2) * double(logit_rows * s_.vocabulary),
+           [targets = random_ids(logit_rows, s_.vocabulary)](Tape&, const Vars& v) {
+             return cross_entropy(v[0], targets).loss;
+           });
+  // Products, like linear_cross_entropy, of the rows of two passes.
+  const int64_t pairs = std::min<int64_t>(s_.loss_rows, 512);
+  add_loss("linear_r_drop", {{{2 * pairs, d_}}, {{s_.vocabulary, d_}, true}}, 0,
+           [targets = random_ids(pairs, s_.vocabulary)](Tape&, const Vars& v) {
+             return linear_r_drop(v[0], v[1], {}, targets, 0.1, 5).loss;
+           });
+  const int64_t scores = n_ / 2 * 2;
+  add_loss("squared_error", {{{scores, 1}}}, (1 + 2) * double(scores),
+           [targets = Tensor::zeros({scores}, DType::f32)](Tape&, const Vars& v) {
+             return squared_error(v[0], targets).loss;
+           });
+  add_loss("margin_loss", {{{scores, 1}}}, (1 + 2) * double(scores),
+           [](Tape&, const Vars& v) { return margin_loss(v[0], 1).loss; });
 }
 
 // Ops of autograd/elementary.h, of which own models are made.
@@ -180,12 +234,30 @@ void Rows::add_elementary() {
     add(op, rows_of_f_, {{{n_, f_}}, {{n_, f_}}}, [run](Tape&, const Vars& v) { return run(v[0], v[1]); }).data =
         data * nf_;
   };
+  const auto function = [&](const std::string& op, double data, OpBench::Run run) {
+    add(op, rows_of_f_, {{{n_, f_}}}, std::move(run)).data = data * nf_;
+  };
   unary("exp", 2 + 3, exp);
+  unary("log_softmax", 2 + 3, log_softmax);
   unary("sigmoid", 2 + 3, sigmoid);
   unary("softmax", 2 + 3, softmax);
+  unary("sqrt", 2 + 3, sqrt);
   unary("transpose", 2 + 2, transpose);
   binary("add", 3, gyre::add);
+  binary("divide", 3 + 5, divide);
   binary("multiply", 3 + 5, multiply);
+  for (const int axis : {0, 1}) {
+    const std::string of_axis = concat(", axis ", axis);
+    function("max" + of_axis, 1 + 2, [axis](Tape&, const Vars& v) { return max(v[0], axis); });
+    function("sum" + of_axis, 1 + 1, [axis](Tape&, const Vars& v) { return sum(v[0], axis); });
+    function("concat" + of_axis, 4 + 4, [axis](Tape&, const Vars& v) { return gyre::concat({v[0], v[0]}, axis); });
+  }
+  function("slice", 1 + 1.5, [half = f_ / 2](Tape&, const Vars& v) { return slice(v[0], 1, 0, half); });
+  Tensor mask = Tensor::empty({n_, f_}, DType::i32);
+  for (int64_t i = 0; i < mask.size(); ++i) mask.data<int32_t>()[i] = int32_t(i % 2);
+  function("masked_fill", 3 + 3, [mask](Tape&, const Vars& v) { return masked_fill(v[0], mask, 0); });
+  add("matmul", concat(n_, " x ", d_, " x ", f_), {{{n_, d_}}, {{d_, f_}}},
+      [](Tape&, const Vars& v) { return matmul(v[0], v[1]); });
 }
 
 void Rows::add_lookups() {
@@ -194,6 +266,9 @@ void Rows::add_lookups() {
                         [ids](Tape&, const Vars& v) { return embedding(v[0], ids, 2); });
   lookup.data = (1 + 1) * nd_;
   lookup.parameters = (1 + 2) * nd_;
+  add("gather_rows", rows_of_d_, {{{n_, d_}}}, [rows = random_ids(n_, n_)](Tape&, const Vars& v) {
+    return gather_rows(v[0], rows);
+  }).data = (2 + 2) * nd_;
   add("rope", concat(rows_of_d_, ", ", s_.heads, " heads"), {{{n_, d_}}},
       [rope = rope_, positions = positions_, longest = s_.length](Tape& tape, const Vars& v) {
         return gyre::rope(v[0], rope->rotation(tape, DType::f32, longest), positions);
@@ -238,7 +313,9 @@ std::vector<OpBench> op_benches(const PresetShape& shape) {
   Rows rows(shape);
   rows.add_products();
   rows.add_attention();
+  rows.add_linear_attention();
   rows.add_elementwise();
+  rows.add_losses();
   rows.add_elementary();
   rows.add_lookups();
   rows.add_optimizer();

@@ -43,6 +43,8 @@ void add_arithmetic(std::vector<OpCase>& rows) {
   rows.push_back(pair_case("maximum/row-and-column", {"a", {17}}, {"b", {31, 1}}, &maximum));
   rows.push_back(pair_case("maximum/element", {"a", {5, 7}}, parameter("b", {1}), &maximum));
   add_case(rows, "maximum/equal", {{"x", {3, 5}}}, [](const Vars& in) { return maximum(in[0], in[0]); });
+  add_case(rows, "cast", {{"x", {35, 67}}},
+           [](const Vars& in) { return cast(exp(cast(in[0], DType::f64)), in[0].value().dtype()); });
   add_case(rows, "scale/offset", {{"x", {13, 11}}}, [](const Vars& in) { return affine(in[0], 0.5, 2); });
 }
 
@@ -114,11 +116,12 @@ void add_sums_and_maxima(std::vector<OpCase>& rows) {
     add_case(rows, concat("max/ties-", axis), {{"x", {35, 67}}}, [axis](const Vars& in) {
       return max(concat({in[0], in[0]}, axis), axis);
     });
-    // More rows than one block of partial results has, and rows narrower than a vector.
+    // Rows wider than two vectors, and narrower than one.
     add_case(rows, concat("max/narrow-", axis), {{"x", {131, 3}}}, [axis](const Vars& in) { return max(in[0], axis); });
   }
   add_case(rows, "mean/empty", {{"x", {0, 5}}}, [](const Vars& in) { return mean(in[0], 1); });
   add_case(rows, "max/empty", {{"x", {0, 5}}}, [](const Vars& in) { return max(in[0], 1); });
+  add_case(rows, "max/vector", {{"x", {35}}}, [](const Vars& in) { return max(in[0], 0); });
   add_case(rows, "sum/all", {{"x", {2, 3, 1700}}}, [](const Vars& in) { return sum(in[0]); });
   add_case(rows, "sum/vector", {{"x", {35}}}, [](const Vars& in) { return sum(in[0], 1); });
   add_case(rows, "softmax", {{"x", {35, 67}, 2}}, [](const Vars& in) { return softmax(in[0]); });

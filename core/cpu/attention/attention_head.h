@@ -173,9 +173,9 @@ void for_each_head(const AttentionCall& call, int64_t width, int64_t together, c
   const int64_t longest_queries = call.queries.longest(), longest_keys = call.keys.longest();
   // Multiply-adds per job, including packing. A thread takes jobs for some microseconds at a time.
   const int64_t work = (longest_queries * longest_keys + 16 * (longest_queries + longest_keys)) * width;
-  const int64_t chunk = std::max<int64_t>(1, 131072 / std::max<int64_t>(1, work));
+  const int64_t chunk = std::max<int64_t>(1, 8 * worth_a_thread() / std::max<int64_t>(1, work));
   ThreadFailure failure;
-#pragma omp parallel if (jobs * work > 262144)
+#pragma omp parallel if (jobs * work > 16 * worth_a_thread())
   {
     static thread_local TileMemory<T> memory;
     const SegmentHead longest{0, 0, width, 0, longest_queries, 0, longest_keys, call.shape.window, call.shape.window};

@@ -186,7 +186,7 @@ void run(const Scan<T>& scan, const Segments& segments, int64_t heads) {
   const int64_t jobs = segments.count() * heads;
   const int64_t work = segments.tokens() * heads * scan.features() * scan.width();
   ThreadFailure failure;
-#pragma omp parallel if (jobs > 1 && work > 65536)
+#pragma omp parallel if (jobs > 1 && work > 4 * worth_a_thread())
   {
     static thread_local TileMemory<T> memory;
     std::optional<ScanTiles<T>> tiles;
