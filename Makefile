@@ -1,6 +1,6 @@
 # Convenience targets; `make help` lists them. CMake builds the project (Release, in build/).
 BUILD ?= build
-JOBS ?= $(shell nproc)
+JOBS ?= $(shell env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
 CMAKE_FLAGS ?=
 # Print the output only on failure.
 CONFIGURE = mkdir -p $(1) && { cmake -S . -B $(1) -DCMAKE_BUILD_TYPE=$(2) $(3) $(CMAKE_FLAGS) > $(1)/configure.log 2>&1 || \

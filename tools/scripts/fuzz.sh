@@ -18,4 +18,4 @@ run() {
   echo "fuzz: $target: $(grep -oE 'number_of_executed_units: *[0-9]+' "$target.log" | grep -oE '[0-9]+$') inputs accepted or rejected in $2 s"
 }
 export -f run
-ls "$corpus" | xargs -P "$(nproc)" -I {} bash -c 'run "$@"' run {} "$seconds" "$corpus"
+ls "$corpus" | xargs -P "$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)" -I {} bash -c 'run "$@"' run {} "$seconds" "$corpus"

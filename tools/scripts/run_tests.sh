@@ -10,8 +10,10 @@ shift
 log=$build/Testing/Temporary/LastTest.log # the output of every test, including those that passed
 rm -f "$log"
 status=0
-# One more test than cores runs at a time, because the tests of faults and timeouts mostly wait.
-ctest -j $(($(nproc) + 1)) --timeout "${TEST_TIMEOUT:-900}" --output-on-failure --test-dir "$build" "$@" || status=$?
+# One more test than cores runs at a time, because the tests of faults and timeouts mostly wait. nproc would print the
+# number of OpenMP's threads instead.
+cores=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
+ctest -j $((cores + 1)) --timeout "${TEST_TIMEOUT:-900}" --output-on-failure --test-dir "$build" "$@" || status=$?
 
 # Tests print "skipped: REASON" or "skipped: PART: REASON", and "covered: WHAT" (tests/report.h, tests/tools/lib.sh).
 {
