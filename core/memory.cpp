@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
-#include <mutex>
 #include <new>
 
 #include "gyre/core/error.h"
@@ -26,29 +25,9 @@ std::byte* fetch(size_t bytes) {
   return static_cast<std::byte*>(data);
 }
 
-class CachingAllocator {
- public:
-  std::byte* take(size_t bytes) {
-    std::lock_guard lock(mutex_);
-    return pool_.take(bytes);
-  }
-  void give_back(std::byte* data) {
-    std::lock_guard lock(mutex_);
-    pool_.give_back(data);
-  }
-  MemoryStats stats() {
-    std::lock_guard lock(mutex_);
-    return pool_.stats();
-  }
-
- private:
-  std::mutex mutex_;
-  BlockPool pool_{{fetch, [](std::byte* region, size_t) { std::free(region); }}, kRegion};
-};
-
 // Never destroyed: tensors with static lifetime may outlive every other object.
-CachingAllocator& allocator() {
-  static auto* instance = new CachingAllocator;
+BlockPool& pool() {
+  static auto* instance = new BlockPool({fetch, [](std::byte* region, size_t) { std::free(region); }}, kRegion);
   return *instance;
 }
 
@@ -56,20 +35,26 @@ CachingAllocator& allocator() {
 
 std::shared_ptr<void> allocate(size_t bytes) {
   try {
-    return {allocator().take(bytes), [](void* data) { allocator().give_back(static_cast<std::byte*>(data)); }};
+    return {pool().take(bytes), [](void* data) { pool().give_back(static_cast<std::byte*>(data)); }};
   } catch (const std::bad_alloc&) {
     throw Error("[memory] out of memory: a tensor of ", bytes, " bytes was requested, ", memory_stats().active_bytes,
                 " bytes are in use");
   }
 }
 
-MemoryStats memory_stats() { return allocator().stats(); }
+MemoryStats memory_stats() { return pool().stats(); }
 
 size_t BlockPool::block_bytes(size_t bytes) const {
   return (std::max<size_t>(bytes, 1) + alignment_ - 1) / alignment_ * alignment_;
 }
 
+MemoryStats BlockPool::stats() const {
+  const std::lock_guard lock(mutex_);
+  return stats_;
+}
+
 std::byte* BlockPool::take(size_t bytes) {
+  const std::lock_guard lock(mutex_);
   bytes = block_bytes(bytes);
   auto fit = free_.lower_bound({bytes, nullptr});
   if (fit == free_.end()) fit = fetch(bytes);
@@ -89,6 +74,7 @@ std::byte* BlockPool::take(size_t bytes) {
 }
 
 void BlockPool::give_back(std::byte* data) {
+  const std::lock_guard lock(mutex_);
   auto block = blocks_.find(data);
   stats_.active_bytes -= block->second.bytes;
   stats_.cached_bytes += block->second.bytes;
@@ -109,6 +95,11 @@ void BlockPool::give_back(std::byte* data) {
 }
 
 void BlockPool::release() {
+  const std::lock_guard lock(mutex_);
+  release_regions();
+}
+
+void BlockPool::release_regions() {
   for (auto block = blocks_.begin(); block != blocks_.end();) {
     const auto next = std::next(block);
     const auto [bytes, free, first] = block->second;
@@ -134,7 +125,7 @@ BlockPool::FreeBlocks::iterator BlockPool::fetch(size_t bytes) {
   };
   std::byte* data = fetched();
   if (!data) {
-    release();
+    release_regions();
     data = fetched();
   }
   while (!data) {

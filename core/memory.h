@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -25,8 +26,7 @@ MemoryStats memory_stats();
 
 // Best-fit allocator: splits large regions into blocks and merges adjacent free blocks again. Batches of varying shape
 // share one set of regions, so that training in a steady state allocates nothing from the system. The pool never
-// accesses the memory itself, which may be device memory.
-// Not thread-safe.
+// accesses the memory itself, which may be device memory. Thread-safe.
 class BlockPool {
  public:
   // Allocates regions, with the alignment of blocks, and frees them. `fetch` throws std::bad_alloc on failure;
@@ -48,7 +48,7 @@ class BlockPool {
   void give_back(std::byte* block);
   size_t block_bytes(size_t bytes) const;  // the size of the block that take(bytes) returns
   void release();                          // returns all regions without a block in use to the source
-  const MemoryStats& stats() const { return stats_; }
+  MemoryStats stats() const;
 
  private:
   struct Block {
@@ -61,7 +61,9 @@ class BlockPool {
   using FreeBlocks = std::set<std::pair<size_t, std::byte*>>;  // ordered by size, then address
 
   FreeBlocks::iterator fetch(size_t bytes);
+  void release_regions();
 
+  mutable std::mutex mutex_;  // of all that follows
   Source source_;
   size_t region_bytes_, alignment_;
   Blocks blocks_;

@@ -2,8 +2,7 @@
 
 #include <atomic>
 #include <cstring>
-#include <mutex>
-#include <optional>
+#include <utility>
 
 #include "gyre/core/virtual_gpu/virtual_gpu.h"
 #include "gyre/core/virtual_gpu/virtual_kernels.h"
@@ -14,54 +13,27 @@ namespace {
 // As in core/cuda/runtime/context.cu.
 constexpr size_t kRegionBytes = size_t{512} << 20, kAlignment = 256;
 
-class VirtualMemory {
- public:
-  VirtualMemory() { reset(); }
+// A region has addresses that no other region has. They are never dereferenced. The gap keeps regions apart.
+std::byte* fetch_addresses(size_t bytes) {
+  static std::atomic<uintptr_t> next = kRegionBytes;
+  const uintptr_t address = next.fetch_add((bytes / kRegionBytes + 2) * kRegionBytes);
+  return reinterpret_cast<std::byte*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
 
-  std::byte* take(size_t bytes) {
-    const std::lock_guard lock(mutex_);
-    return pool_->take(bytes);
-  }
-  void give_back(std::byte* block) {
-    const std::lock_guard lock(mutex_);
-    pool_->give_back(block);
-  }
-  MemoryStats stats() {
-    const std::lock_guard lock(mutex_);
-    return pool_->stats();
-  }
-  void reset() {
-    const std::lock_guard lock(mutex_);
-    require(!pool_ || pool_->stats().active_bytes == 0, "[virtual GPU] expected no tensors, got ",
-            pool_ ? pool_->stats().active_bytes : 0, " bytes of them");
-    next_ = kRegionBytes;
-    pool_.emplace(BlockPool::Source{[this](size_t bytes) { return fetch(bytes); }, [](std::byte*, size_t) {}},
-                  kRegionBytes, kAlignment);
-  }
-
- private:
-  // Addresses that no other region has. They are never dereferenced. The gap keeps regions apart.
-  std::byte* fetch(size_t bytes) {
-    const uintptr_t address = next_;
-    next_ += (bytes / kRegionBytes + 2) * kRegionBytes;
-    return reinterpret_cast<std::byte*>(address);  // NOLINT(performance-no-int-to-ptr)
-  }
-
-  std::mutex mutex_;
-  uintptr_t next_ = 0;
-  std::optional<BlockPool> pool_;
-};
+BlockPool* make_virtual_pool() {
+  return new BlockPool({fetch_addresses, [](std::byte*, size_t) {}}, kRegionBytes, kAlignment);
+}
 
 // Never destroyed: tensors with static lifetime may outlive every other object.
-VirtualMemory& memory() {
-  static auto* instance = new VirtualMemory;
-  return *instance;
+BlockPool*& virtual_pool() {
+  static BlockPool* instance = make_virtual_pool();
+  return instance;
 }
 
 }  // namespace
 
 std::shared_ptr<void> virtual_allocate(size_t bytes) {
-  return {memory().take(bytes), [](void* block) { memory().give_back(static_cast<std::byte*>(block)); }};
+  return {virtual_pool()->take(bytes), [](void* block) { virtual_pool()->give_back(static_cast<std::byte*>(block)); }};
 }
 
 void virtual_zero(size_t bytes) { virtual_gpu::report({.name = "memset", .bytes = double(bytes)}); }
@@ -83,8 +55,12 @@ void virtual_wait(uint64_t readback) {
   virtual_gpu::report({.name = "wait for a copy", .kind = GpuWork::Kind::wait, .readback = readback});
 }
 
-MemoryStats virtual_memory_stats() { return memory().stats(); }
+MemoryStats virtual_memory_stats() { return virtual_pool()->stats(); }
 
-void reset_virtual_memory() { memory().reset(); }
+void reset_virtual_memory() {
+  const size_t used = virtual_pool()->stats().active_bytes;
+  require(used == 0, "[virtual GPU] expected no tensors, got ", used, " bytes of them");
+  delete std::exchange(virtual_pool(), make_virtual_pool());
+}
 
 }  // namespace gyre

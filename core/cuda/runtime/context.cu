@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <new>
 
 #include "gyre/core/cuda/runtime/check.h"
@@ -194,43 +195,27 @@ Context::Context(int index) : index_(index), poisons_(is_on("GYRE_CUDA_POISON", 
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
   check(cublasLtCreate(&cublas_), "cublasLtCreate");
   workspace_ = allocate(kWorkspace);
-  uploads_ = std::make_unique<Uploads>(stream_, poisons_, [this] { release(); });
+  uploads_ = std::make_unique<Uploads>(stream_, poisons_, [this] { pool_.release(); });
 }
 
 std::shared_ptr<void> Context::allocate(size_t bytes) {
-  std::shared_ptr<void> block(take(bytes), [this](void* data) { give_back(data); });
+  std::shared_ptr<void> block(take(bytes), [this](void* data) { pool_.give_back(static_cast<std::byte*>(data)); });
   if (poisons_)
     check(cudaMemsetAsync(block.get(), kPoison, pool_.block_bytes(bytes), stream_), "cudaMemsetAsync(poison)");
   return block;
 }
 
 std::byte* Context::take(size_t bytes) {
-  const std::lock_guard lock(mutex_);
   try {
     return pool_.take(bytes);
   } catch (const std::bad_alloc&) {
     size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
-    const MemoryStats& stats = pool_.stats();
+    const MemoryStats stats = pool_.stats();
     throw Error("[cuda] out of memory on cuda:", index_, " (", name_, ", ", mebibytes(total), "): requested ",
                 mebibytes(bytes), "; ", mebibytes(stats.active_bytes), " in use, ", mebibytes(stats.cached_bytes),
                 " cached but fragmented, ", mebibytes(free), " free");
   }
-}
-
-void Context::give_back(void* block) {
-  const std::lock_guard lock(mutex_);
-  pool_.give_back(static_cast<std::byte*>(block));
-}
-
-void Context::release() {
-  const std::lock_guard lock(mutex_);
-  pool_.release();
-}
-
-MemoryStats Context::memory_stats() {
-  const std::lock_guard lock(mutex_);
-  return pool_.stats();
 }
 
 Tensor Context::empty(const Shape& shape, DType dtype) {

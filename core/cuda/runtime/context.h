@@ -17,7 +17,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,7 +31,7 @@ namespace gyre::cuda {
 // Memory of the GPU for tensors and for copies of host metadata. Takes blocks from a pool of large regions. With the
 // environment variable GYRE_CUDA_POOL=0, each block is an allocation of its own, of exactly the size that was asked
 // for. That is slow, but compute-sanitizer and the emulated GPU then see accesses behind the end of a block, which
-// would be inside of a region otherwise. Not thread-safe.
+// would be inside of a region otherwise. Thread-safe.
 class DevicePool {
  public:
   explicit DevicePool(size_t region_bytes);
@@ -43,7 +42,7 @@ class DevicePool {
   void give_back(std::byte* block);  // does not report errors of the GPU, which the next call that waits does
   size_t block_bytes(size_t bytes) const { return blocks_.block_bytes(bytes); }
   void release() { blocks_.release(); }  // returns the regions without a block in use to the GPU
-  const MemoryStats& stats() const { return blocks_.stats(); }
+  MemoryStats stats() const { return blocks_.stats(); }
 
  private:
   bool pooled_;
@@ -116,7 +115,7 @@ class Context {
   static constexpr size_t kWorkspace = size_t{32} << 20;
 
   std::shared_ptr<void> allocate(size_t bytes);  // aligned to 256 bytes; throws Error if out of memory
-  MemoryStats memory_stats();
+  MemoryStats memory_stats() const { return pool_.stats(); }
 
   // An uninitialized tensor on this GPU.
   Tensor empty(const Shape& shape, DType dtype);
@@ -131,15 +130,12 @@ class Context {
   explicit Context(int index);
 
   std::byte* take(size_t bytes);
-  void give_back(void* block);
-  void release();
 
   int index_;
   bool poisons_;
   std::string name_;
   cudaStream_t stream_ = nullptr;
   cublasLtHandle_t cublas_ = nullptr;
-  std::mutex mutex_;  // guards pool_
   DevicePool pool_;
   std::shared_ptr<void> workspace_;
   std::unique_ptr<Uploads> uploads_;
