@@ -5,8 +5,8 @@
 
 namespace gyre {
 
-// `gyre plan` predicts, from bytes and launches, that with kernels for one of these ops no training step that uses the
-// op would become 1.3 times as fast.
+// Ops without kernels for GPUs: `gyre plan` predicts, from bytes and launches, that with them no training step that
+// uses the op would become 1.3 times as fast.
 GpuKernels::GpuKernels() {
   for (const FusedOp op :
        {FusedOp::segment_mean, FusedOp::head_dot, FusedOp::head_divide, FusedOp::squared_error, FusedOp::margin_loss})

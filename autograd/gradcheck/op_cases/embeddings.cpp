@@ -1,3 +1,4 @@
+// Rows of embeddings, of gathered rows, and of means over segments.
 #include <cmath>
 
 #include "gyre/autograd/gradcheck/op_cases/rows.h"

@@ -1,4 +1,5 @@
-// Rows of ops on plain matrices (products, activations, sums, dropout), and a block composed of several ops.
+// Rows of ops on plain matrices (products, activations, gated or not, sums, dropout), and a block composed of several
+// ops.
 #include <cmath>
 
 #include "gyre/autograd/gradcheck/op_cases/rows.h"

@@ -1,3 +1,4 @@
+// Rows of layer norm and RMS norm: alone, after a residual sum, and after a projection.
 #include "gyre/autograd/gradcheck/op_cases/rows.h"
 
 namespace gyre::op_rows {
