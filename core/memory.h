@@ -63,7 +63,7 @@ class BlockPool {
   FreeBlocks::iterator fetch(size_t bytes);
   void release_regions();
 
-  mutable std::mutex mutex_;  // of all that follows
+  mutable std::mutex mutex_;  // guards the members below, for calls from several threads
   Source source_;
   size_t region_bytes_, alignment_;
   Blocks blocks_;

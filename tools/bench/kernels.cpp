@@ -227,15 +227,15 @@ void Rows::add_losses() {
 
 // Ops of autograd/elementary.h, of which own models are made.
 void Rows::add_elementary() {
+  const auto function = [&](const std::string& op, double data, OpBench::Run run) {
+    add(op, rows_of_f_, {{{n_, f_}}}, std::move(run)).data = data * nf_;
+  };
   const auto unary = [&](const char* op, double data, Var (*run)(const Var&)) {
-    add(op, rows_of_f_, {{{n_, f_}}}, [run](Tape&, const Vars& v) { return run(v[0]); }).data = data * nf_;
+    function(op, data, [run](Tape&, const Vars& v) { return run(v[0]); });
   };
   const auto binary = [&](const char* op, double data, Var (*run)(const Var&, const Var&)) {
     add(op, rows_of_f_, {{{n_, f_}}, {{n_, f_}}}, [run](Tape&, const Vars& v) { return run(v[0], v[1]); }).data =
         data * nf_;
-  };
-  const auto function = [&](const std::string& op, double data, OpBench::Run run) {
-    add(op, rows_of_f_, {{{n_, f_}}}, std::move(run)).data = data * nf_;
   };
   unary("exp", 2 + 3, exp);
   unary("log_softmax", 2 + 3, log_softmax);
@@ -253,9 +253,9 @@ void Rows::add_elementary() {
     function("concat" + of_axis, 4 + 4, [axis](Tape&, const Vars& v) { return gyre::concat({v[0], v[0]}, axis); });
   }
   function("slice", 1 + 1.5, [half = f_ / 2](Tape&, const Vars& v) { return slice(v[0], 1, 0, half); });
-  Tensor mask = Tensor::empty({n_, f_}, DType::i32);
-  for (int64_t i = 0; i < mask.size(); ++i) mask.data<int32_t>()[i] = int32_t(i % 2);
-  function("masked_fill", 3 + 3, [mask](Tape&, const Vars& v) { return masked_fill(v[0], mask, 0); });
+  function("masked_fill", 3 + 3, [mask = random_ids(n_ * f_, 2).reshape({n_, f_})](Tape&, const Vars& v) {
+    return masked_fill(v[0], mask, 0);
+  });
   add("matmul", concat(n_, " x ", d_, " x ", f_), {{{n_, d_}}, {{d_, f_}}},
       [](Tape&, const Vars& v) { return matmul(v[0], v[1]); });
 }
