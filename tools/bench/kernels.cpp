@@ -167,7 +167,7 @@ void Rows::add_linear_attention() {
   add("head_dot", shape, {{{n_, d_}}, {{d_}, true}}, [heads](Tape&, const Vars& v) {
     return head_dot(v[0], v[1], heads, 1);
   }).data = (1 + 2) * nd_;
-  add("head_divide", shape, {{{n_, d_}}, {{n_, heads}}}, [heads](Tape&, const Vars& v) {
+  add("head_divide", shape, {{{n_, d_}}, {{n_, heads}}}, [](Tape&, const Vars& v) {
     return head_divide(v[0], v[1] + 1.0, 1e-6);
   }).data = (2 + 3) * nd_;
 }
