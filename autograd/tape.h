@@ -16,7 +16,6 @@
 #include "gyre/autograd/recompute.h"
 #include "gyre/core/error.h"
 #include "gyre/core/kernels/arguments.h"
-#include "gyre/core/kernels/fused_op.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/tensor.h"
 
@@ -184,9 +183,9 @@ class Tape {
     const bool rounds = options_.precision == Precision::bf16 && parameter.dtype() == DType::f32;
     return rounds ? DType::bf16 : parameter.dtype();
   }
-  // Called by ops: whether to run the kernels of this op. If not, the op runs its composed definition (GYRE_COMPOSED,
-  // Kernels::has).
-  bool fused(FusedOp op) const { return !options_.composed && !runs_composed(kernels_, op); }
+  // Called by ops: whether to run the kernels of this op. If not, the op runs its composed definition
+  // (core/kernels/fused_op.h).
+  bool fused(FusedOp Kernels::*op) const { return !options_.composed && !(kernels_.*op).runs_composed(); }
 
   Var constant(Tensor value) { return {this, -1, std::move(value)}; }
   Var leaf(Tensor value);       // requires a gradient: read it with gradient(leaf) after backward

@@ -242,7 +242,7 @@ Var record_attention(const Var& x, const Var& memory, const Var& values, int64_t
                      const Segments& keys, const AttentionOptions& options) {
   Tape& tape = x.tape();
   const DropoutMask mask = tape.next_dropout("attention", options.dropout);
-  if (!tape.fused(FusedOp::attention)) {
+  if (!tape.fused(&Kernels::attention_op)) {
     const int64_t kd = d / options.heads * checked_key_heads(options), first_key = memory ? 0 : d;
     const Var rows = widened(memory ? memory : x);
     const Var v = values ? widened(values) : slice(rows, 1, first_key + kd, kd);

@@ -60,7 +60,7 @@ struct ResidualDropout final : Op {
 Var dropout(const Var& x, double rate) {
   const DropoutMask mask = x.tape().next_dropout("dropout", rate);
   if (mask.rate == 0) return x;
-  if (!x.tape().fused(FusedOp::dropout)) return stored(composed_dropout(widened(x), mask), x.value().dtype());
+  if (!x.tape().fused(&Kernels::dropout_op)) return stored(composed_dropout(widened(x), mask), x.value().dtype());
   auto op = std::make_unique<Dropout>();
   op->mask = mask;
   const Tensor y = x.value().like();
@@ -73,7 +73,7 @@ Var residual_dropout(const Var& residual, const Var& x, double rate) {
           x.shape());
   const DropoutMask mask = x.tape().next_dropout("residual_dropout", rate);
   if (mask.rate == 0) return add(residual, x);
-  if (!x.tape().fused(FusedOp::residual_dropout))
+  if (!x.tape().fused(&Kernels::residual_dropout_op))
     return stored(composed_residual_dropout(widened(residual), widened(x), mask), x.value().dtype());
   auto op = std::make_unique<ResidualDropout>();
   op->mask = mask;

@@ -88,7 +88,7 @@ struct GatedActivation final : Op {
 }  // namespace
 
 Var activation(const Var& x, Activation kind) {
-  if (!x.tape().fused(FusedOp::activation)) return stored(composed_activation(widened(x), kind), x.value().dtype());
+  if (!x.tape().fused(&Kernels::activation_op)) return stored(composed_activation(widened(x), kind), x.value().dtype());
   auto op = std::make_unique<ActivationOp>();
   op->kind = kind;
   const Tensor y = x.value().like();
@@ -103,7 +103,7 @@ Var tanh(const Var& x) {
 
 Var gated_activation(const Var& x, Activation kind) {
   require(x.shape().rank() == 2 && x.shape()[1] % 2 == 0, "[gated_activation] expected x(n, 2 * f), got ", x.shape());
-  if (!x.tape().fused(FusedOp::gated_activation))
+  if (!x.tape().fused(&Kernels::gated_activation_op))
     return stored(composed_gated_activation(widened(x), kind), x.value().dtype());
   auto op = std::make_unique<GatedActivation>();
   op->kind = kind;

@@ -62,7 +62,7 @@ Var embedding(const Var& table, const Tensor& ids, double factor) {
             " rows, got ", id);
   }
   const DType dtype = table.tape().data_dtype(table.value());
-  if (!table.tape().fused(FusedOp::embedding)) return stored(composed_embedding(table, ids, factor), dtype);
+  if (!table.tape().fused(&Kernels::embedding_op)) return stored(composed_embedding(table, ids, factor), dtype);
   auto op = std::make_unique<Embedding>();
   op->factor = factor;
   return record_rows(std::move(op), table, ids, dtype);

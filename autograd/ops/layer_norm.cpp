@@ -42,7 +42,7 @@ Var layer_norm(const Var& x, const Var& gamma, const Var& beta, double epsilon) 
   if (gamma.shape() != last || (beta && beta.shape() != last))
     throw Error("[layer_norm] gamma and beta must be ", last, ", got ", gamma.shape(), " and ",
                 beta ? to_string(beta.shape()) : "none");
-  if (!x.tape().fused(FusedOp::layer_norm))
+  if (!x.tape().fused(&Kernels::layer_norm_op))
     return stored(composed_layer_norm(widened(x), gamma, beta, epsilon), x.value().dtype());
   auto op = std::make_unique<LayerNorm>();
   op->epsilon = epsilon;
@@ -92,7 +92,7 @@ Var rms_norm(const Var& x, const Var& gamma, double epsilon) {
   const int64_t last = x.shape()[-1], width = gamma.value().size();
   require(gamma.shape().rank() == 1 && width > 0 && last % width == 0, "[rms_norm] the size of gamma must divide the ",
           last, " columns, got ", gamma.shape());
-  if (!x.tape().fused(FusedOp::rms_norm))
+  if (!x.tape().fused(&Kernels::rms_norm_op))
     return stored(composed_rms_norm(widened(x), gamma, epsilon), x.value().dtype());
   auto op = std::make_unique<RmsNorm>();
   op->epsilon = epsilon;
@@ -149,7 +149,7 @@ Var residual_layer_norm(const Var& residual, const Var& x, double rate, const Va
   require(gamma.shape() == last && beta.shape() == last, "[residual_layer_norm] gamma and beta must be ", last,
           ", got ", gamma.shape(), " and ", beta.shape());
   const DropoutMask mask = x.tape().next_dropout("residual_layer_norm", rate);
-  if (!x.tape().fused(FusedOp::residual_layer_norm))
+  if (!x.tape().fused(&Kernels::residual_layer_norm_op))
     return stored(composed_residual_layer_norm(widened(residual), widened(x), mask, gamma, beta, epsilon),
                   x.value().dtype());
   auto op = std::make_unique<ResidualLayerNorm>();

@@ -48,7 +48,7 @@ Var linear(const Var& x, const Var& w, const Var& bias, int64_t first, int64_t c
           bias.shape());
   require(first >= 0 && count >= 0 && first + count <= w.shape()[0], "[linear] expected a range within the ",
           w.shape()[0], " rows of w, got ", first, " to ", first + count - 1);
-  if (!x.tape().fused(FusedOp::linear)) {
+  if (!x.tape().fused(&Kernels::linear_op)) {
     const Var of_rows = bias ? slice(reshape(bias, {1, bias.shape()[0]}), 1, first, count) : bias;
     return stored(composed_linear(x, slice(w, 0, first, count), of_rows), x.value().dtype());
   }
@@ -123,7 +123,7 @@ Var linear_activation(const Var& x, const Var& w, const Var& bias, Activation ki
           "), got ", bias.shape());
   require(!name_with(kind).empty(), "[linear_activation] expected relu, gelu, tanh, silu or gelu_tanh, got ", kind);
   const DropoutMask mask = x.tape().next_dropout("linear_activation", rate);
-  if (!x.tape().fused(FusedOp::linear_activation))
+  if (!x.tape().fused(&Kernels::linear_activation_op))
     return stored(composed_linear_activation(x, w, bias, kind, mask), x.value().dtype());
   auto op = std::make_unique<LinearActivation>();
   op->kind = kind;

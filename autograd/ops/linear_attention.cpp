@@ -39,7 +39,7 @@ struct HeadDot final : Op {
 Var head_dot(const Var& x, const Var& w, int heads, double factor) {
   require(x.shape().rank() == 2 && w.shape() == Shape{x.shape()[1]} && heads > 0 && w.shape()[0] % heads == 0,
           "[head_dot] expected x(n,d) and w(d) of ", heads, " heads, got ", x.shape(), " and ", w.shape());
-  if (!x.tape().fused(FusedOp::head_dot)) return composed_head_dot(widened(x), w, heads, factor);
+  if (!x.tape().fused(&Kernels::head_dot_op)) return composed_head_dot(widened(x), w, heads, factor);
   auto op = std::make_unique<HeadDot>();
   op->factor = factor;
   const Tensor y = Tensor::empty({x.shape()[0], heads}, w.value().dtype(), x.value().device());
@@ -80,7 +80,7 @@ Var head_matmul(const Var& x, const Var& w, int heads) {
           "[head_matmul] expected x(n, heads * width) of ", heads, " heads and w(features, width), got ", x.shape(),
           " and ", w.shape());
   const int64_t n = x.shape()[0], features = w.shape()[0], width = w.shape()[1];
-  if (!x.tape().fused(FusedOp::head_matmul)) return composed_head_matmul(x, w, heads);
+  if (!x.tape().fused(&Kernels::head_matmul_op)) return composed_head_matmul(x, w, heads);
   auto op = std::make_unique<HeadMatmul>();
   op->multiply_adds = double(x.value().size()) * double(features);
   const Tensor y = Tensor::empty({n, heads * features}, w.value().dtype(), x.value().device());
@@ -140,7 +140,7 @@ Var favor_features(const Var& p, const Var& x, int heads, FavorSide side) {
               p.shape()[1] % heads == 0 && x.shape()[1] % heads == 0,
           "[favor_features] expected products(n, heads * features) and x(n, heads * width) of ", heads, " heads, got ",
           p.shape(), " and ", x.shape());
-  if (!p.tape().fused(FusedOp::favor_features))
+  if (!p.tape().fused(&Kernels::favor_features_op))
     return stored(composed_favor_features(p, widened(x), heads, side), x.value().dtype());
   auto op = std::make_unique<FavorFeatures>();
   op->heads = heads;
@@ -182,7 +182,7 @@ Var head_divide(const Var& a, const Var& b, double epsilon) {
   require(a.shape().rank() == 2 && b.shape().rank() == 2 && a.shape()[0] == b.shape()[0] && b.shape()[1] > 0 &&
               a.shape()[1] % b.shape()[1] == 0,
           "[head_divide] expected a(n, heads * width) and b(n, heads), got ", a.shape(), " and ", b.shape());
-  if (!a.tape().fused(FusedOp::head_divide))
+  if (!a.tape().fused(&Kernels::head_divide_op))
     return stored(composed_head_divide(widened(a), b, epsilon), a.value().dtype());
   auto op = std::make_unique<HeadDivide>();
   op->epsilon = epsilon;
@@ -270,7 +270,7 @@ Var linear_attention_scan(const Var& q, const Var& k, const Var& v, const Segmen
   require(segments.tokens() == q.shape()[0], "[linear_attention_scan] the segments cover ", segments.tokens(),
           " rows, got ", q.shape()[0]);
   const int64_t columns = v ? v.shape()[1] : heads;
-  if (!q.tape().fused(FusedOp::linear_attention_scan)) {
+  if (!q.tape().fused(&Kernels::linear_attention_scan_op)) {
     const Var out =
         composed_linear_attention_scan(widened(q), widened(k), v ? widened(v) : v, segments, heads, direction);
     return v ? stored(out, v.value().dtype()) : out;

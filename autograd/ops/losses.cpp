@@ -278,7 +278,7 @@ struct LinearCrossEntropy final : Op {
 LossResult cross_entropy(const Var& logits, const Tensor& targets, const CrossEntropyOptions& options) {
   require(logits.shape().rank() == 2, "[cross_entropy] logits must be (n,v), got ", logits.shape());
   const int64_t predictions = count_targets("cross_entropy", targets, logits.shape()[0], logits.shape()[1]);
-  if (!logits.tape().fused(FusedOp::cross_entropy)) {
+  if (!logits.tape().fused(&Kernels::cross_entropy_op)) {
     const CountedRows counted(targets);
     return composed_result(composed_cross_entropy(counted.of(widened(logits)), counted.labels, options), predictions);
   }
@@ -311,7 +311,7 @@ LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, con
   check_output_layer("linear_cross_entropy", x, w, bias);
   const int64_t v = w.shape()[0];
   const int64_t predictions = count_targets("linear_cross_entropy", targets, x.shape()[0], v);
-  if (!x.tape().fused(FusedOp::linear_cross_entropy)) {
+  if (!x.tape().fused(&Kernels::linear_cross_entropy_op)) {
     const CountedRows counted(targets);
     const Var logits = composed_linear(counted.of(x), w, bias);
     return composed_result(composed_cross_entropy(logits, counted.labels, options), predictions);
@@ -375,7 +375,7 @@ LossResult linear_r_drop(const Var& x, const Var& w, const Var& bias, const Tens
   const int64_t v = w.shape()[0];
   require(x.shape()[0] % 2 == 0, "[linear_r_drop] expected the rows of two passes, got ", x.shape()[0], " rows");
   const int64_t n = x.shape()[0] / 2, predictions = count_targets("linear_r_drop", targets, n, v);
-  if (!x.tape().fused(FusedOp::linear_r_drop)) {
+  if (!x.tape().fused(&Kernels::linear_r_drop_op)) {
     const CountedRows counted(targets);
     const Var first = composed_linear(counted.of(slice(x, 0, 0, n)), w, bias);
     const Var second = composed_linear(counted.of(slice(x, 0, n, n)), w, bias);
@@ -436,7 +436,7 @@ LossResult squared_error(const Var& predictions, const Tensor& targets) {
           "[squared_error] predictions must be (n) or (n,1), got ", shape);
   require(targets.size() == shape[0], "[squared_error] expected ", shape[0], " targets, got ", targets.size());
   require(targets.dtype() == DType::f32, "[squared_error] targets must be f32, got ", targets.dtype());
-  if (!predictions.tape().fused(FusedOp::squared_error))
+  if (!predictions.tape().fused(&Kernels::squared_error_op))
     return composed_result(composed_squared_error(widened(predictions), targets), shape[0]);
   auto op = std::make_unique<SquaredError>();
   op->targets = targets;
@@ -477,7 +477,7 @@ LossResult margin_loss(const Var& scores, double margin) {
   const Shape& shape = scores.shape();
   require((shape.rank() == 1 || (shape.rank() == 2 && shape[1] == 1)) && shape[0] % 2 == 0,
           "[margin_loss] scores must be (2n) or (2n,1), got ", shape);
-  if (!scores.tape().fused(FusedOp::margin_loss))
+  if (!scores.tape().fused(&Kernels::margin_loss_op))
     return composed_result(composed_margin_loss(widened(scores), margin), shape[0] / 2);
   auto op = std::make_unique<MarginLoss>();
   op->margin = margin;

@@ -134,7 +134,8 @@ Var rope(const Var& x, const Rope& rotation, const Tensor& positions) {
   require(x.shape().rank() == 2 && heads > 0 && x.shape()[1] % heads == 0, "[rope] x must be (n, heads * width) with ",
           heads, " heads, got ", x.shape());
   rotation.check(heads, x.shape()[1] / heads, positions, x.shape()[0]);
-  if (!x.tape().fused(FusedOp::rope)) return stored(composed_rope(widened(x), rotation, positions), x.value().dtype());
+  if (!x.tape().fused(&Kernels::rope_op))
+    return stored(composed_rope(widened(x), rotation, positions), x.value().dtype());
   auto op = std::make_unique<RopeOp>();
   op->positions = positions;
   op->angles = rotation.angles;

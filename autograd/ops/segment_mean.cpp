@@ -41,7 +41,7 @@ Var segment_mean(const Var& x, const Segments& segments) {
           segments.tokens(), " rows, got ", x.shape());
   for (int s = 0; s < segments.count(); ++s)
     require(segments.length(s) > 0, "[segment_mean] expected at least one row in segment ", s, ", got none");
-  if (!x.tape().fused(FusedOp::segment_mean))
+  if (!x.tape().fused(&Kernels::segment_mean_op))
     return stored(composed_segment_mean(widened(x), segments), x.value().dtype());
   auto op = std::make_unique<SegmentMean>();
   op->segments = segments;

@@ -10,37 +10,46 @@
 namespace gyre {
 namespace {
 
-std::set<FusedOp> ops_of_environment() {
-  std::set<FusedOp> ops;
+std::string names_of(const std::vector<FusedOp*>& ops) {
+  std::string names;
+  for (const FusedOp* op : ops) names += (names.empty() ? "" : ", ") + std::string(op->name);
+  return names;
+}
+
+// The names that GYRE_COMPOSED has, which are names of `ops` or "all".
+std::set<std::string_view> names_in_environment(const std::vector<FusedOp*>& ops) {
+  std::set<std::string_view> names;
   const char* const value = std::getenv("GYRE_COMPOSED");
   std::string_view rest = value ? value : "";
   while (!rest.empty()) {
     const std::string_view name = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(rest.size(), name.size() + 1));
     if (name.empty()) continue;
-    bool known = false;
-    for (const auto& [op, op_name] : kEnumNames<FusedOp>) {
-      if (name != "all" && name != op_name) continue;
-      ops.insert(op);
-      known = true;
-    }
-    if (!known) throw UsageError("GYRE_COMPOSED: expected all, or some of ", enum_choices<FusedOp>(), "; got ", name);
+    for (const FusedOp* op : ops)
+      if (name == "all" || name == op->name) names.insert(op->name);
+    if (!names.contains(name) && name != "all")
+      throw UsageError("GYRE_COMPOSED: expected all, or some of ", names_of(ops), "; got ", name);
   }
-  return ops;
+  return names;
 }
 
 }  // namespace
 
-bool runs_composed(const Kernels& kernels, FusedOp op) {
-  static const std::set<FusedOp> chosen = ops_of_environment();
-  return !kernels.has(op) || chosen.contains(op);
+FusedOp::FusedOp(std::vector<FusedOp*>& ops, std::string_view op_name, bool on_gpus)
+    : name(op_name), gpus_have_kernels(on_gpus), all_(ops) {
+  ops.push_back(this);
+}
+
+bool FusedOp::runs_composed() const {
+  // All backends have the same ops, with the same literals as names.
+  static const std::set<std::string_view> chosen = names_in_environment(all_);
+  return !has_kernels || chosen.contains(name);
 }
 
 std::string composed_ops(const Kernels& kernels) {
-  std::string names;
-  for (const auto& [op, name] : kEnumNames<FusedOp>)
-    if (runs_composed(kernels, op)) names += (names.empty() ? "" : ", ") + std::string(name);
-  return names.empty() ? "none" : names;
+  std::vector<FusedOp*> composed = kernels.fused_ops();
+  std::erase_if(composed, [](const FusedOp* op) { return !op->runs_composed(); });
+  return composed.empty() ? "none" : names_of(composed);
 }
 
 }  // namespace gyre

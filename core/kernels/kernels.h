@@ -18,17 +18,15 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "gyre/core/kernels/arguments.h"
+#include "gyre/core/kernels/fused_op.h"
 #include "gyre/core/segments.h"
 #include "gyre/core/tensor.h"
 
 namespace gyre {
-
-enum class FusedOp : uint8_t;  // core/kernels/fused_op.h
 
 // A weight (rows, columns), packed once for many products in the layout that Kernels::packed_linear() reads: only for
 // the kernels that packed it.
@@ -50,19 +48,15 @@ class Kernels {
   // The kernels of the same device whose matrix products of f32 data may, or may not, round their operands to tf32. The
   // kernels of a device do not round until asked.
   virtual Kernels& with_tf32(bool allowed) = 0;
-  // Whether the backend has the kernels of this op, as all have unless set_has() says otherwise. Without them, a Tape
-  // runs the op's composed definition, which is enough for training. Decoding with a key-value cache calls the kernels
-  // of attention and RoPE without a tape and cannot do without them.
-  bool has(FusedOp op) const { return !lacking_.contains(op); }
-  // For the constructor of a backend, and for tests. Must not be called while kernels run.
-  void set_has(FusedOp op, bool has) {
-    if (has) {
-      lacking_.erase(op);
-    } else {
-      lacking_.insert(op);
-    }
-  }
+  // In the order of all_kernels.inc.
+  const std::vector<FusedOp*>& fused_ops() const { return fused_ops_; }
 
+ private:
+  std::vector<FusedOp*> fused_ops_;
+
+ public:
+#define GYRE_FUSED_OP(name) FusedOp name##_op{fused_ops_, #name, true};
+#define GYRE_CPU_FUSED_OP(name) FusedOp name##_op{fused_ops_, #name, false};
 #define GYRE_KERNEL = 0
 #define GYRE_CPU_KERNEL = 0
 #include "gyre/core/kernels/all_kernels.inc"
@@ -72,9 +66,6 @@ class Kernels {
   void add(const Tensor& out, const Tensor& a, const Tensor& b) { binary(out, a, b, PairFunction::add); }
   void scale(const Tensor& out, const Tensor& x, double factor) { unary(out, x, {UnaryFunction::affine, factor}); }
   void convert(const Tensor& out, const Tensor& x) { unary(out, x, {UnaryFunction::identity}); }
-
- private:
-  std::set<FusedOp> lacking_;
 };
 
 // The CPU kernels for the best instruction set of this processor, and those for every instruction set that it supports,

@@ -94,8 +94,6 @@ void VirtualKernels::linear(const Tensor& y, const Tensor& x, const Tensor& w, c
   report_product(y, w.rows(), x.cols(), x.dtype(), tf32_, {});
 }
 
-void VirtualKernels::symmetric_product(const Tensor& y, const Tensor& x, const Tensor& w) { linear(y, x, w, {}); }
-
 void VirtualKernels::linear_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy,
                                      const Tensor& x, const Tensor& w, const Tensor& dx_before) {
   product_backward(dx, dw, dy, x, w, dx_before, tf32_);
@@ -126,24 +124,7 @@ void VirtualKernels::linear_activation_backward(const Tensor& dx, const Tensor& 
 }
 
 // ---- Elementwise operations ----------------------------------------------------------------------------------------
-// Also embeddings and rotary positions: core/cuda/elementary.cu, activation.cu, dropout.cu, embedding.cu and rope.cu.
-
-void VirtualKernels::activation(const Tensor& y, const Tensor& x, Activation /*kind*/) {
-  report_pass("elementwise activation", {y, x});
-}
-
-void VirtualKernels::activation_backward(const Tensor& dx, const Tensor& dy, const Tensor& x, Activation /*kind*/) {
-  report_pass("elementwise activation gradient", {dx, dy, x});
-}
-
-void VirtualKernels::gated_activation(const Tensor& y, const Tensor& x, Activation /*kind*/) {
-  report_pass("gated activation", {y, x});
-}
-
-void VirtualKernels::gated_activation_backward(const Tensor& dx, const Tensor& dy, const Tensor& x,
-                                               Activation /*kind*/) {
-  report_pass("gated activation gradient", {dx, dy, x});
-}
+// Also embeddings and rotary positions: core/cuda/elementary.cu, embedding.cu and rope.cu.
 
 namespace {
 
@@ -153,9 +134,10 @@ Tensor block_sums(const Tensor& whole) {
   return temporary({sum_blocks((whole.size() + pack - 1) / pack)}, statistics_dtype(whole.dtype()));
 }
 
-// `to` = what a pass over `whole` computes from the tensors `read`, summed over the repetitions of `to`.
+}  // namespace
+
 void report_sums(std::string_view name, const Tensor& to, const Tensor& whole, std::initializer_list<Tensor> read) {
-  if (whole.size() == 0) return;
+  if (!to || whole.size() == 0) return;
   const double bytes = bytes_of(read) + bytes_of({to});
   const Repeat repeat = repeat_of(to, whole);
   if (repeat == Repeat::none) return report({.name = name, .bytes = bytes});
@@ -180,18 +162,12 @@ void report_sums(std::string_view name, const Tensor& to, const Tensor& whole, s
   if (to.dtype() != exact) report_pass("conversion", {to, sums});
 }
 
-}  // namespace
-
 void VirtualKernels::unary(const Tensor& y, const Tensor& x, const ElementFunction& f) {
   const bool converts = f.kind == UnaryFunction::identity;
   if (converts && x.size() == y.size()) return report_pass("conversion", {y, x});
   if (are_alike(y, x)) return report_pass("function", {y, x});
   report_pass("repetition", {y, x});
   if (!f.is_multiple() && !converts) report_pass("function", {y, y});
-}
-
-void VirtualKernels::unary_backward(const Tensor& dx, const Tensor& dy, const Tensor& x, const ElementFunction& /*f*/) {
-  report_pass("function gradient", {dx, dy, x});
 }
 
 void VirtualKernels::binary(const Tensor& y, const Tensor& a, const Tensor& b, PairFunction f) {
@@ -202,27 +178,12 @@ void VirtualKernels::binary(const Tensor& y, const Tensor& a, const Tensor& b, P
 void VirtualKernels::binary_backward(const Tensor& da, const Tensor& db, const Tensor& dy, const Tensor& a,
                                      const Tensor& b, PairFunction f) {
   const bool linear = f == PairFunction::add || f == PairFunction::subtract;
-  for (const Tensor& gradient : {da, db}) {
-    if (gradient) report_sums("arithmetic gradient", gradient, dy, {dy, linear ? Tensor() : a, linear ? Tensor() : b});
-  }
-}
-
-void VirtualKernels::where(const Tensor& y, const Tensor& mask, const Tensor& a, const Tensor& b) {
-  report_pass("choice", {y, mask, a, b});
+  for (const Tensor& gradient : {da, db})
+    report_sums("arithmetic gradient", gradient, dy, {dy, linear ? Tensor() : a, linear ? Tensor() : b});
 }
 
 void VirtualKernels::where_backward(const Tensor& da, const Tensor& db, const Tensor& dy, const Tensor& mask) {
-  for (const Tensor& gradient : {da, db}) {
-    if (gradient) report_sums("choice gradient", gradient, dy, {dy, mask});
-  }
-}
-
-void VirtualKernels::sum(const Tensor& y, const Tensor& x, double /*factor*/) { report_sums("sums", y, x, {x}); }
-
-void VirtualKernels::largest(const Tensor& y, const Tensor& x) { report_pass("maxima", {x, y}); }
-
-void VirtualKernels::largest_backward(const Tensor& dx, const Tensor& dy, const Tensor& x, const Tensor& y) {
-  report_pass("gradient of maxima", {dx, x, x, dy, y});
+  for (const Tensor& gradient : {da, db}) report_sums("choice gradient", gradient, dy, {dy, mask});
 }
 
 void VirtualKernels::matmul(const Tensor& y, const Tensor& a, const Tensor& b, bool transpose_a, bool /*transpose_b*/) {
@@ -231,27 +192,11 @@ void VirtualKernels::matmul(const Tensor& y, const Tensor& a, const Tensor& b, b
   report_product(y, y.cols(), a.dim(transpose_a ? 0 : 1), dtype, tf32_, {});
 }
 
-void VirtualKernels::transpose(const Tensor& y, const Tensor& x) { report_pass("transpose", {y, x}); }
-
 void VirtualKernels::copy_columns(const Tensor& y, int64_t /*y_first*/, const Tensor& x, int64_t /*x_first*/,
                                   int64_t count, bool add) {
   if (y.rows() == 0 || count == 0) return;
   const size_t accesses = (add ? 2 : 1) * dtype_bytes(y.dtype()) + dtype_bytes(x.dtype());
   report({.name = "copy of columns", .bytes = double(y.rows()) * double(count) * double(accesses)});
-}
-
-void VirtualKernels::softmax(const Tensor& y, const Tensor& x) { report_pass("softmax", {y, x}); }
-
-void VirtualKernels::softmax_backward(const Tensor& dx, const Tensor& dy, const Tensor& y) {
-  report_pass("softmax gradient", {dx, dy, y});
-}
-
-void VirtualKernels::log_softmax_backward(const Tensor& dx, const Tensor& dy, const Tensor& y) {
-  report_pass("log-softmax gradient", {dx, dy, dy, y});
-}
-
-void VirtualKernels::dropout(const Tensor& y, const Tensor& x, const Tensor& residual, const DropoutMask& mask) {
-  report_pass("dropout", {y, x, residual}, mask);
 }
 
 void VirtualKernels::embedding(const Tensor& y, const Tensor& table, const Tensor& /*ids*/, double /*factor*/) {
@@ -297,43 +242,18 @@ int64_t teams_of_block(const Tensor& rows) {
   return teams[std::min(norm_team(teams, rows.cols(), pack_size(dtype_bytes(rows.dtype()))), teams.size() - 1)].teams();
 }
 
-// The first of the tensors is dy. `sums`: of how many vectors each block stores partial sums.
-void report_backward(std::initializer_list<Tensor> tensors, int64_t sums, double random_numbers) {
+}  // namespace
+
+void report_norm_gradient(std::initializer_list<Tensor> tensors, bool parameters, bool bias, const DropoutMask& mask) {
   const Tensor& dy = *tensors.begin();
   if (dy.size() == 0) return;
+  const int64_t sums = norm_gradient_sums(parameters, bias);
   const int64_t blocks = norm_gradient_blocks(dy.rows(), teams_of_block(dy));
   const Tensor partial = sums > 0 ? temporary({blocks, sums, dy.cols()}, statistics_dtype(dy.dtype())) : Tensor();
   report({.name = "norm gradient",
           .launches = sums > 0 ? 2 : 1,
           .bytes = bytes_of(tensors) + bytes_of({partial, partial}),
-          .random_numbers = random_numbers});
-}
-
-}  // namespace
-
-void VirtualKernels::layer_norm(const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tensor& x,
-                                const Tensor& /*gamma*/, const Tensor& /*beta*/, double /*epsilon*/) {
-  report_pass("norm", {y, x, mean, rstd});
-}
-
-void VirtualKernels::layer_norm_backward(const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta, const Tensor& dy,
-                                         const Tensor& x, const Tensor& /*gamma*/, const Tensor& mean,
-                                         const Tensor& rstd, const Tensor& dx_before) {
-  report_backward({dy, x, dx, dx_before, mean, rstd}, norm_gradient_sums(dgamma || dbeta, false), 0);
-}
-
-void VirtualKernels::residual_layer_norm(const Tensor& y, const Tensor& sum, const Tensor& mean, const Tensor& rstd,
-                                         const Tensor& x, const Tensor& residual, const Tensor& /*gamma*/,
-                                         const Tensor& /*beta*/, double /*epsilon*/, const DropoutMask& mask) {
-  report_pass("norm", {y, x, residual, sum, mean, rstd}, mask);
-}
-
-void VirtualKernels::residual_layer_norm_backward(const Tensor& dx, const Tensor& dresidual, const Tensor& dgamma,
-                                                  const Tensor& dbeta, const Tensor& dbias, const Tensor& dy,
-                                                  const Tensor& sum, const Tensor& /*gamma*/, const Tensor& mean,
-                                                  const Tensor& rstd, const DropoutMask& mask) {
-  report_backward({dy, sum, dx, dresidual, mean, rstd}, norm_gradient_sums(dgamma || dbeta, dbias.defined()),
-                  dx && mask.rate > 0 ? double(dy.size()) : 0);
+          .random_numbers = mask.rate > 0 ? double(dy.size()) : 0});
 }
 
 // ---- Losses and the choice of tokens: core/cuda/loss and topk.cu ---------------------------------------------------
@@ -343,12 +263,6 @@ void VirtualKernels::cross_entropy(const Tensor& /*sums*/, const Tensor& lse, co
   if (logits.size() == 0) return;
   const Tensor terms = temporary({logits.rows(), 4}, DType::f64);
   report({.name = "cross-entropy", .launches = 2, .bytes = bytes_of({logits, lse, terms, terms})});
-}
-
-void VirtualKernels::cross_entropy_backward(const Tensor& dlogits, const Tensor& logits, const Tensor& /*targets*/,
-                                            const Tensor& lse, int64_t /*v*/, const CrossEntropyOptions& /*options*/,
-                                            double /*dloss*/) {
-  report_pass("cross-entropy gradient", {dlogits, logits, lse});
 }
 
 // One pass while a row fits into the shared memory of a block.
@@ -372,8 +286,6 @@ void VirtualKernels::r_drop_in_place(const Tensor& /*sums*/, const Tensor& logit
   report({.name = "R-Drop and gradient", .launches = 2, .bytes = bytes_of({logits, logits, logits, terms, terms})});
 }
 
-void VirtualKernels::log_softmax(const Tensor& out, const Tensor& x) { report_pass("log-softmax", {out, x}); }
-
 void VirtualKernels::topk(const Tensor& values, const Tensor& columns, const Tensor& x, int64_t /*also*/) {
   report_pass("top k", {x});
   values.zero();
@@ -383,61 +295,15 @@ void VirtualKernels::topk(const Tensor& values, const Tensor& columns, const Ten
 
 // ---- Optimizer passes: core/cuda/optimizer.cu and muon.cu ----------------------------------------------------------
 
-namespace {
-
-// The pass covers the ranges: it reads and writes the tensors there.
 void report_ranges(std::string_view name, const UpdateRanges& ranges, std::initializer_list<Tensor> read_and_written) {
   double bytes = 0;
   for (const Tensor& t : read_and_written) bytes += 2.0 * double(dtype_bytes(t.dtype()));
   report({.name = name, .bytes = double(ranges.units) * double(kUpdateUnit) * bytes});
 }
 
-}  // namespace
-
-void VirtualKernels::block_square_sums(const Tensor& sums, const Tensor& x) { report_pass("gradient norm", {x, sums}); }
-
-void VirtualKernels::judge_gradient(const Tensor& verdict, const Tensor& squares, const GradientLimits& /*limits*/) {
-  report_pass("verdict", {verdict, squares});
-}
-
-void VirtualKernels::adam(const Tensor& value, const Tensor& m, const Tensor& v, const Tensor& gradient,
-                          const UpdateRanges& ranges, const Tensor& /*verdict*/, const AdamStep& /*step*/) {
-  report_ranges("adam", ranges, {value, m, v, gradient});
-}
-
-void VirtualKernels::lion(const Tensor& value, const Tensor& m, const Tensor& gradient, const UpdateRanges& ranges,
-                          const Tensor& /*verdict*/, const LionStep& /*step*/) {
-  report_ranges("lion", ranges, {value, m, gradient});
-}
-
-void VirtualKernels::nesterov_momentum(const Tensor& update, const Tensor& m, const Tensor& gradient,
-                                       const Tensor& /*verdict*/, double /*momentum*/) {
-  report_pass("momentum", {update, m, m, gradient, gradient});
-}
-
 void VirtualKernels::divide_by_norm(const Tensor& y, const Tensor& x, const Tensor& squares) {
   const Tensor inverse = temporary({1}, DType::f64);
   report({.name = "division by norm", .launches = 2, .bytes = bytes_of({y, x, squares, inverse, inverse})});
-}
-
-void VirtualKernels::newton_schulz_polynomial(const Tensor& p, const Tensor& x, const Tensor& y,
-                                              const NewtonSchulzCoefficients& /*coefficients*/) {
-  report_pass("Newton-Schulz polynomial", {p, x, y});
-}
-
-void VirtualKernels::normalize_rows(const Tensor& x, const Tensor& moments, const Tensor& /*verdict*/,
-                                    double /*beta2*/) {
-  report_pass("row normalization", {x, x, x, moments, moments});
-}
-
-void VirtualKernels::decay_and_subtract(const Tensor& value, const Tensor& x, const Tensor& /*verdict*/,
-                                        double /*keep*/, double /*rate*/) {
-  report_pass("decay and step", {value, value, x});
-}
-
-void VirtualKernels::moving_average(const Tensor& average, const Tensor& value, const Tensor& /*verdict*/,
-                                    double /*decay*/) {
-  report_pass("moving average", {average, average, value});
 }
 
 }  // namespace gyre::virtual_gpu

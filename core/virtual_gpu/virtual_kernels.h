@@ -2,6 +2,8 @@
 #pragma once
 
 #include <initializer_list>
+#include <string>
+#include <string_view>
 
 #include "gyre/core/kernels/gpu_blocks.h"
 #include "gyre/core/kernels/gpu_kernels.h"
@@ -35,6 +37,19 @@ inline Tensor partial_sums(int64_t rows, int64_t columns, DType data) {
   return temporary({column_blocks(rows, (columns + pack - 1) / pack).rows, columns}, statistics_dtype(data));
 }
 
+// Reports `to` = what a pass over `whole` computes from the tensors `read`, summed over the repetitions of `to`, unless
+// `to` is undefined.
+void report_sums(std::string_view name, const Tensor& to, const Tensor& whole, std::initializer_list<Tensor> read);
+
+// Reports a backward of layer norm, which reads or writes each of the tensors and its partial sums once. The first
+// tensor is dy. `parameters`: it computes dgamma or dbeta. `bias`: it computes dbias. `mask`: the dropout whose numbers
+// it draws.
+void report_norm_gradient(std::initializer_list<Tensor> tensors, bool parameters, bool bias,
+                          const DropoutMask& mask = {});
+
+// Reports an optimizer's pass over the ranges, which reads and writes each of the tensors there.
+void report_ranges(std::string_view name, const UpdateRanges& ranges, std::initializer_list<Tensor> read_and_written);
+
 class VirtualKernels final : public GpuKernels {
  public:
   explicit VirtualKernels(bool tf32) : tf32_(tf32) {}
@@ -45,6 +60,8 @@ class VirtualKernels final : public GpuKernels {
   Kernels& with_tf32(bool allowed) override;
 
 #define GYRE_KERNEL override
+#define GYRE_KERNEL_WORK(...) \
+  override { __VA_ARGS__; }
 #define GYRE_CPU_KERNEL \
   override { no_kernel(__func__); }
 #include "gyre/core/kernels/all_kernels.inc"
