@@ -206,6 +206,14 @@ std::string printable_line(std::string_view text) {
   return result;
 }
 
+std::string first_names(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 10;
+  std::string text;
+  for (size_t i = 0; i < std::min(kMost, names.size()); ++i)
+    text += concat(i == 0 ? "" : ", ", printable_line(names[i]));
+  return names.size() > kMost ? concat(text, " and ", names.size() - kMost, " more") : text;
+}
+
 std::string printable_message(std::string_view text) {
   constexpr std::string_view kIndent = "  ";
   const std::string lines = printable(text);

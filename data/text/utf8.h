@@ -53,6 +53,8 @@ std::u32string_view strip_right(std::u32string_view text);
 std::string printable(std::string_view text);
 // Replaces line ends too, so that a name stays on its line.
 std::string printable_line(std::string_view text);
+// The first ten of some names from a file, printable and separated by commas, and the number of the others.
+std::string first_names(const std::vector<std::string>& names);
 // A message of one or more lines: printable, with every line after the first indented by at least two spaces. A name
 // with line ends in it cannot pass for a message of its own.
 std::string printable_message(std::string_view text);

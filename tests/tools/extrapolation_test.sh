@@ -35,6 +35,24 @@ experiment --only alibi --protocols full > full.log 2>&1 || { cat full.log >&2; 
 same "the protocols of the report" "$(grep '^## ' out/report.md | cut -d: -f1 | paste -sd,)" "## full,## Training"
 rejects 2 'expected some of none sinusoidal .*, got ropes' experiment --only ropes
 
+# The same for a model that exists: as it is, with scaled frequencies, and after a continuation on longer texts.
+long_contexts() {
+  LENGTHS="16 48" TOKENS=240 TRAINED=32 SCALINGS="none yarn" UPDATES=$1 CONTINUED=48 KEYS=256 SAMPLES=1 \
+    tools/experiments/long_contexts.sh out/runs/rope books.txt long --quiet > long.log 2> long.err || { cat long.err >&2; fail "long contexts"; }
+}
+long_contexts 0
+check "the expected time is said" grep -qE '^expected time of the scores without continuation: [0-9]+ minutes?$' long.err
+cp long/results/yarn-48.json first.json
+long_contexts 2
+same "the rows of the table" "$(sed -nE 's/^\| ([a-z]+) \| [0-9]+\.[0-9]+ \| [0-9]+\.[0-9]+ \|$/\1/p' long/table.md | paste -sd,)" none,yarn,continued
+check "existing scores are kept" cmp first.json long/results/yarn-48.json
+check "the continuation begins with another scaling" grep -q 'architecture: other than that of out/runs/rope: .*"none" -> "yarn"' long/continued/train.log
+picture "pass keys before the continuation" long/passkey-as-it-is.svg
+picture "pass keys after it" long/passkey-continued.svg
+long=$(sed -nE 's/.*"perplexity":([0-9.]+).*/\1/p' long/results/none-48.json)
+same "the score is that of the command" "$long" "$(build/gyre evaluate extrapolation --model out/runs/rope --input long/held-out.txt --lengths 48 \
+  --protocol full --tokens 240 --precision auto --json --quiet | sed -nE 's/.*"perplexity":([0-9.]+).*/\1/p')"
+
 evaluate() { # evaluate ENCODING LENGTHS OPTIONS...
   build/gyre evaluate extrapolation --model "out/runs/$1" --input out/held-out.txt --lengths "$2" --tokens 490 "${@:3}"
 }

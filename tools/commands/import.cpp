@@ -22,15 +22,9 @@ struct ImportArgs {
   const OptionTable* table = nullptr;
 };
 
-// Prints what happened to some tensors, with the first of their names.
+// Prints what happened to some tensors.
 void print_tensors(const std::string& what, const std::vector<std::string>& names) {
-  constexpr size_t kMost = 10;
-  if (names.empty()) return;
-  std::string text = what;
-  for (size_t i = 0; i < std::min(kMost, names.size()); ++i)
-    text += concat(i == 0 ? ": " : ", ", printable_line(names[i]));
-  if (names.size() > kMost) text += concat(" and ", names.size() - kMost, " more");
-  print_message(text);
+  if (!names.empty()) print_message(concat(what, ": ", first_names(names)));
 }
 
 int import_adapters(const ImportArgs& args) {

@@ -22,8 +22,8 @@
 namespace gyre {
 namespace {
 
-// Lets the row --pretrained-model set `config`, like a preset: other options override its values, and
-// check_pretrained_model() accepts those that agree with the model. Options: has pretrained_model.
+// Lets the row --pretrained-model set `config`, like a preset: other options override its values. Options: has
+// pretrained_model.
 template <class Options, class Config>
 void take_pretrained_config(OptionTable& table, const Options& options, Config& config) {
   table.when_set("pretrained-model", [&options, &config] {
@@ -46,10 +46,9 @@ void check_pretrained(Options& options, Config& config) {
   Config pretrained = read_config<Config>(run);
   pretrained.vocab_size = config.vocab_size;  // checked when the vocabulary is loaded
   if constexpr (requires { config.target_vocab_size; }) pretrained.target_vocab_size = config.target_vocab_size;
-  const std::string fields = config_changes(pretrained.to_json(), config.to_json()).of_model;
-  if (!fields.empty())
-    throw UsageError("[--pretrained-model] the options give another architecture than ", model.string(), " has (",
-                     fields, "): leave them out");
+  const std::string changes = config_changes(pretrained.to_json(), config.to_json()).of_model;
+  if (!changes.empty())
+    options.record.notes.push_back(concat("architecture: other than that of ", model.string(), ": ", changes));
 }
 
 // The rows that --help of gyre train shows.
@@ -92,7 +91,8 @@ void check_train_options(const OptionTable& table, TrainOptions& options) {
 
 void record_train_options(const OptionTable& table, TrainOptions& options) {
   options.record.toml = table.toml();
-  options.record.notes = table.notes();
+  const std::vector<std::string> notes = table.notes();
+  options.record.notes.insert(options.record.notes.begin(), notes.begin(), notes.end());
   if (table.resumes_run())
     options.record.notes.push_back("options: read from " + (options.start.directory / "train.toml").string());
 }

@@ -3,11 +3,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/io/safetensors.h"
 #include "gyre/core/version.h"
+#include "gyre/data/text/utf8.h"
 #include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/checkpoint/lora_record.h"
 #include "gyre/train/checkpoint/run_directory.h"
@@ -135,19 +137,54 @@ Path find_run(const Path& model) {
   throw Error("[model] ", model.string(), ": expected config.json in the run directory it belongs to, found none");
 }
 
+namespace {
+
+// Reads and merges a run with adapters. Otherwise returns false.
+bool load_merged_weights(const Path& file, Parameters& parameters) {
+  const auto run = run_around(file);
+  const auto record = run ? find_lora_record(*run) : std::nullopt;
+  if (!record) return false;
+  load_base(*record, *run, parameters);
+  LoraAdapters adapters(parameters, record->options);
+  read_adapters(file, parameters, adapters);
+  adapters.merge();
+  return true;
+}
+
+}  // namespace
+
 void load_model_weights(const Path& model, Parameters& parameters, const std::string& which) {
   const Path file = find_model_file(model, which);
   verify_if_checkpoint(file);
-  const auto run = run_around(file);
-  if (const auto record = run ? find_lora_record(*run) : std::nullopt) {
-    load_base(*record, *run, parameters);
-    LoraAdapters adapters(parameters, record->options);
-    read_adapters(file, parameters, adapters);
-    return adapters.merge();
-  }
+  if (load_merged_weights(file, parameters)) return;
   std::vector<NamedTensor> targets;
   for (const Parameter& p : parameters) targets.push_back({p.name, p.value});
   read_safetensors(open_safetensors(file), targets);
+}
+
+TensorDifferences load_common_weights(const Path& model, Parameters& parameters) {
+  const Path file = find_model_file(model);
+  verify_if_checkpoint(file);
+  if (load_merged_weights(file, parameters)) return {};
+  const std::vector<SafetensorsFile> files = open_safetensors(file);
+  std::set<std::string> only_in_file;
+  for (const SafetensorsFile& shard : files)
+    for (const SafetensorsEntry& entry : shard.entries()) only_in_file.insert(entry.name);
+  TensorDifferences differences;
+  std::vector<NamedTensor> targets;
+  for (const Parameter& p : parameters) {
+    if (only_in_file.erase(p.name) > 0) {
+      targets.push_back({p.name, p.value});
+    } else {
+      differences.of_model.push_back(p.name);
+    }
+  }
+  require(!targets.empty(), "[safetensors] ", file.string(), ": expected tensors of the model, such as ",
+          differences.of_model.front(), "; got ", first_names({only_in_file.begin(), only_in_file.end()}));
+  read_safetensors(files, targets,
+                   [&](const std::string& name) { return only_in_file.contains(name) ? std::string() : name; });
+  differences.of_file.assign(only_in_file.begin(), only_in_file.end());
+  return differences;
 }
 
 void average_models(const std::vector<Path>& inputs, const Path& output) {

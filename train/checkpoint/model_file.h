@@ -28,6 +28,15 @@ void verify_if_checkpoint(const Path& file);
 // adapters (train/checkpoint/lora_record.h), they are the weights of the base with the adapters merged into them.
 void load_model_weights(const Path& model, Parameters& parameters, const std::string& which = "");
 
+// The names of the tensors that only a file or only a model has.
+struct TensorDifferences {
+  std::vector<std::string> of_file, of_model;
+};
+// Like load_model_weights(), but the file may have other tensors than the parameters: those that only one of them has
+// are not read, and returned. Throws an Error for a tensor that has another shape in the file. Of a run with adapters,
+// all tensors must be the same.
+TensorDifferences load_common_weights(const Path& model, Parameters& parameters);
+
 // Writes the arithmetic mean of model files to <output>/model.safetensors, and <output>/state.json. Sums are in f64;
 // tensors without a floating-point dtype are copied from the first file. Throws unless all files have the same tensor
 // names, shapes and dtypes.

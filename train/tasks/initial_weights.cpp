@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "gyre/core/option_checks.h"
+#include "gyre/data/text/utf8.h"
 #include "gyre/train/checkpoint/model_file.h"
 #include "gyre/train/checkpoint/run_directory.h"
 #include "gyre/train/pretrained/trained_model.h"
@@ -49,6 +50,14 @@ void require_pretrained_vocabulary(const Path& pretrained, const Path& file, con
   require_run_vocabulary(run, vocabulary, concat(is_own ? "--pretrained-model: " : "--vocab: ", file.string()));
 }
 
+// Reads the weights for a model that may have another architecture, and names the tensors that only one of both has.
+void load_pretrained(const Path& pretrained, Parameters& parameters) {
+  const auto [of_file, of_model] = load_common_weights(pretrained, parameters);
+  if (!of_file.empty())
+    spdlog::warn("initial weights: not read, because the new model has no such tensors: {}", first_names(of_file));
+  if (!of_model.empty()) spdlog::warn("initial weights: newly initialized: {}", first_names(of_model));
+}
+
 // Reads the base, on this rank. A run that continues has a record of it.
 LoraRecord read_base(Parameters& base, const StartOptions& start, const InitialWeights& from) {
   const auto recorded = continues(start) ? find_lora_record(start.directory) : std::nullopt;
@@ -81,8 +90,8 @@ TrainedAdapters allocate_initial_weights(Parameters& parameters, const TrainOpti
   if (starts_from(from.pretrained, options.start)) {
     require_other_run(from.pretrained, options.start);
     if (is_new) require_pretrained_vocabulary(from.pretrained, options.data.vocabulary, vocabulary);
-    if (is_new && !adapts) load_model_weights(from.pretrained, parameters);
     if (is_new) spdlog::info("initial weights: {}", describe_model(from.pretrained));
+    if (is_new && !adapts) load_pretrained(from.pretrained, parameters);
   }
   if (!adapts) return {};
   TrainedAdapters trained{nullptr, read_base(parameters, options.start, from)};

@@ -38,9 +38,9 @@ struct TrainedAdapters {
   std::optional<LoraRecord> record;
 };
 
-// Allocates the parameters on the device of the job. In a new run, reads them from `from.pretrained`. A run that
-// continues does not read it, so it may have been moved since. Throws an Error if the model has another vocabulary or
-// other tensors.
+// Allocates the parameters on the device of the job. In a new run, reads them from `from.pretrained`, of which the log
+// names the tensors that only one of both models has. A run that continues does not read it, so it may have been moved
+// since. Throws an Error if the model has another vocabulary, tensors of other shapes, or no tensor in common.
 // With adapters, which are allocated too, it frees the gradients of the parameters. A run that continues then reads the
 // base again, from where it found it before if `from.pretrained` does not exist anymore. Throws an Error if it has
 // other weights.

@@ -3,10 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "gyre/core/io/safetensors.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/train/checkpoint/model_file.h"
 #include "gyre/train/checkpoint/run_directory.h"
@@ -50,6 +52,39 @@ TEST_CASE_FIXTURE(InTinyDocuments,
   CHECK(state.progress.updates == 1);
   CHECK(state.optimizer_step == 1);
   CHECK(state.options.of_bits.at("pretrained-model") == (directory / "first").string());
+}
+
+// A rate of 1e-30 leaves the weights as they are.
+TEST_CASE_FIXTURE(InTinyDocuments, "a run of another architecture has the weights that both models have") {
+  EncoderOnlyConfig learned = tiny_encoder_config(), rotated = learned;
+  learned.position.encoding = "learned";
+  rotated.position.encoding = "rope";
+  rotated.layers = learned.layers + 1;
+  const auto start = [&](const char* name, const char* pretrained, const EncoderOnlyConfig& config) {
+    MaskedOptions options = options_in(directory, name, "1u");
+    if (pretrained != nullptr) options.pretrained_model = directory / pretrained;
+    options.optimizer.schedule = {.kind = "constant", .learning_rate = 1e-30, .warmup = 0};
+    train(options, config);
+    return open_safetensors(find_model_file(directory / name));
+  };
+  train(options_in(directory, "learned", "4u"), learned);
+  const auto of_learned = open_safetensors(find_model_file(directory / "learned"));
+  const auto of_random = start("random", nullptr, rotated), of_rotated = start("rotated", "learned", rotated);
+  size_t common = 0;
+  for (const SafetensorsEntry& entry : of_rotated[0].entries()) {
+    const SafetensorsEntry* const before = of_learned[0].find(entry.name);
+    common += before != nullptr;
+    const SafetensorsFile& expected = before ? of_learned[0] : of_random[0];
+    CHECK_MESSAGE(std::ranges::equal(of_rotated[0].bytes(entry), expected.bytes(*expected.find(entry.name))),
+                  entry.name);
+  }
+  CHECK(common == of_learned[0].entries().size() - 1);  // without the table of positions
+  CHECK(common < of_rotated[0].entries().size());
+  // A run that continues has the architecture that it began with.
+  CHECK(start("rotated", "learned", rotated)[0].entries().size() == of_rotated[0].entries().size());
+  EncoderOnlyConfig wide = learned;
+  wide.ffn *= 2;
+  CHECK(contains(error_of([&] { start("wide", "learned", wide); }), "fc1"));
 }
 
 TEST_CASE_FIXTURE(InTinyDocuments,

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Tests tools/experiments/glue_small.sh on a few rows of each task.
+# Tests tools/experiments/glue.sh on a few rows of each task.
 . "$(dirname "$0")/../lib.sh"
-glue=$ROOT/tools/experiments/glue_small.sh
+glue=$ROOT/tools/experiments/glue.sh
 small_books
 small="--layers 1 --dim-emb 16 --transformer-heads 2 --transformer-dim-ffn 16 --cpu-threads 1 --quiet"
 # shellcheck disable=SC2086 # several options
 "$GYRE" train mlm $small --train-sets books.tok --vocab vocab.txt --max-length 32 --mini-batch 4 --after 2u --model run
 
-mkdir -p glue/SST-2 glue/MRPC glue/STS-B glue/QNLI
+mkdir -p glue/SST-2 glue/MRPC glue/STS-B glue/QNLI glue/RTE glue/CoLA
 rows() { # HEADER FORMAT [LABEL LABEL]: 12 rows with the first sentences of the training text and alternating labels
   printf '%b\n' "$1"
   head -n 12 train.en | awk -v format="$2" -v even="${3-0}" -v odd="${4-1}" '{ printf format "\n", $0, NR % 2 ? odd : even }'
@@ -16,20 +16,26 @@ for set in train dev; do
   rows 'sentence\tlabel' '%s\t%s' > "glue/SST-2/$set.tsv"
   rows 'sentence1\tsentence2\tscore' 'a b\t%s\t%s' > "glue/STS-B/$set.tsv"
   rows 'index\tquestion\tsentence\tlabel' '7\ta b?\t%s\t%s' entailment not_entailment > "glue/QNLI/$set.tsv"
+  rows 'index\tsentence1\tsentence2\tlabel' '7\ta b.\t%s\t%s' entailment not_entailment > "glue/RTE/$set.tsv"
+  head -n 12 train.en | awk '{ printf "x\t%d\t\t%s\n", NR % 2, $0 }' > "glue/CoLA/$set.tsv"
 done
 for set in train test; do
   head -n 12 train.en | awk '{ printf "%d\t1\t2\ta b\t%s\n", NR % 2, $0 }' > "glue/MRPC/msr_paraphrase_$set.txt"
 done
 
-rejects 2 '^Existing results are kept' "$glue" run
+rejects 2 'has torch and transformers' "$glue" run
 export SEEDS=1 RATES="1e-3 1e-2"
 run() { "$glue" run glue out --after 1e --cpu-threads 1 --precision fp32 > log.out 2> log.err || { cat log.err >&2; fail "${TASKS-all}"; }; }
-WEIGHTS=pretrained run
+ARMS=pretrained run
 same "the runs" "$(cut -f 1-4 out/scores.tsv | tr '\t\n' ' ,')" \
   "sst2 pretrained 1e-3 1,sst2 pretrained 1e-2 1,mrpc pretrained 1e-3 1,mrpc pretrained 1e-2 1,stsb pretrained 1e-3 1,stsb pretrained 1e-2 1,qnli pretrained 1e-3 1,qnli pretrained 1e-2 1,"
 same "runs without a score" "$(awk -F '\t' '$5 !~ /^-?[0-9]/' out/scores.tsv)" ""
 cp out/scores.tsv first.tsv
 TASKS="mrpc qnli" run
 same "existing results" "$(grep 'mrpc.pretrained\|qnli.pretrained' out/scores.tsv)" "$(grep 'mrpc\|qnli' first.tsv)"
-same "one line per task and kind of weights" "$(sed -n 's/: [0-9.]* at 1e-[23]$//p' log.out | paste -sd,)" \
+same "a row of the table per task and arm" \
+  "$(sed -nE 's/^\| ([a-z]+) \| ([a-z]+) \| 1e-[23] \| [0-9.-]+ \| 0.0000 \| [0-9]+ \| [0-9]+ \|$/\1 \2/p' out/table.md | paste -sd,)" \
   "mrpc pretrained,mrpc scratch,qnli pretrained,qnli scratch"
+TASKS="rte cola" ARMS=pretrained run
+same "runs of other tasks" "$(cut -f 1-4 out/scores.tsv | tr '\t\n' ' ,')" "rte pretrained 1e-3 1,rte pretrained 1e-2 1,cola pretrained 1e-3 1,cola pretrained 1e-2 1,"
+TASKS=wnli rejects 2 'TASKS: expected some of cola, sst2' "$glue" run glue out
