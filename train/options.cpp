@@ -248,8 +248,7 @@ Option pretrained_model_option(Path* model) {
   return {"--pretrained-model,--init-from",
           value,
           "DIRECTORY",
-          "run whose weights, architecture and vocabulary to start from; other options of the model change the "
-          "architecture: tensors that only one of both models has are named",
+          "run to start from; options of the model change its architecture",
           {.applies_first = true}};
 }
 

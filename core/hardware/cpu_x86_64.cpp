@@ -1,6 +1,8 @@
 #include <cpuid.h>
 #include <immintrin.h>
 
+#include <cstdlib>
+
 #include "gyre/core/error.h"
 #include "gyre/core/hardware/cpu.h"
 #include "gyre/core/hardware/machine_limits.h"
@@ -20,8 +22,10 @@ std::vector<std::pair<std::string, bool>> cpu_extensions() {
 std::string blas_advice_for(const std::string& kernels) {
   const bool wide = kernels == "SkylakeX" || kernels == "Cooperlake" || kernels == "Sapphirerapids";
   if (wide || !__builtin_cpu_supports("avx512f")) return {};
-  return concat("OpenBLAS runs its ", kernels,
-                " kernels although this CPU has AVX-512: unset OPENBLAS_CORETYPE, or set it to SkylakeX");
+  // An OpenBLAS that is older than the CPU does not know it.
+  return concat("OpenBLAS runs its ", kernels, " kernels although this CPU has AVX-512: ",
+                std::getenv("OPENBLAS_CORETYPE") ? "unset OPENBLAS_CORETYPE, or set it to SkylakeX"
+                                                 : "set OPENBLAS_CORETYPE=SkylakeX");
 }
 
 bool has_tuned_products() { return true; }

@@ -100,11 +100,11 @@ check "a run that ends within its warm-up is said" grep -q 'training ends after 
 # Options of the model change the architecture; every difference is said.
 build/gyre train lm --init-from lm/ --layers 2 --position alibi --train-sets valid.txt --after 1u --model changed/ 2> changed.txt
 check "a changed architecture is said" grep -q '^.*architecture: other than that of lm/: .*layers 1 -> 2; .*position/encoding "rope" -> "alibi"' changed.txt
-check "new tensors are named" grep -q 'initial weights: newly initialized: decoder.layers.1.' changed.txt
+check "new tensors are named" grep -q 'initial weights: newly initialized: encoder.layers.1.' changed.txt
 build/gyre train lm --init-from changed/ --layers 1 --train-sets valid.txt --after 1u --model changed-back/ 2> changed.txt
-check "left out tensors are named" grep -q 'initial weights: not read, because the new model has no such tensors: decoder.layers.1.' changed.txt
-rejects 1 'decoder.layers.0..*expected' build/gyre train lm --init-from lm/ --transformer-dim-ffn 48 --train-sets valid.txt --after 1u --model bad/
-rejects 1 'decoder.layers.1.' build/gyre train lm --init-from lm/ --layers 2 --lora-rank 2 --train-sets valid.txt --after 1u --model bad/
+check "left out tensors are named" grep -q 'initial weights: not read, because the new model has no such tensors: encoder.layers.1.' changed.txt
+rejects 1 'encoder.layers.0..*expected' build/gyre train lm --init-from lm/ --transformer-dim-ffn 48 --train-sets valid.txt --after 1u --model bad/
+rejects 1 'and [0-9]+ more' build/gyre train lm --init-from lm/ --layers 2 --lora-rank 2 --train-sets valid.txt --after 1u --model bad/
 rejects 2 '.--init-from. expected another run than --model' build/gyre train lm --init-from lm/ --train-sets valid.txt --after 1u --model lm/
 same "the context does not change the number of scored tokens" "$(sed -n 's/^tokens: //p' context.txt)" "$(grep -o '"tokens":[0-9]*' perplexity.json | cut -d: -f2)"
 build/gyre checkpoint average --model lm/ --last 2 > average.txt

@@ -37,14 +37,13 @@ void add_common_rows(OptionTable& table, Bench& bench, const std::string& repeat
 Kernels& prepare(const Bench& bench, const Communicator& ranks) {
   ranks.size() == 1 ? bench.threads.use() : bench.threads.use(ranks.cores());
   expect_at_least(1, "--steps", bench.repetitions);
-  Kernels& kernels = bench.device.kernels(ranks.local_rank());
-  const std::string advice = kernels.device() == Device{} ? blas_advice() : "";
-  if (!advice.empty()) print_message(concat("the limit is low: ", advice));
-  return kernels;
+  return bench.device.kernels(ranks.local_rank());
 }
 
-// The first entries of every report.
+// The first entries of every report. Call after the checks of options, whose errors are the only line.
 Json setting(const Kernels& kernels, Precision precision) {
+  const std::string advice = kernels.device() == Device{} ? blas_advice() : "";
+  if (!advice.empty()) print_message(concat("the limit is low: ", advice));
   return {{"device", to_string(kernels.device())},
           {"precision", enum_name(precision)},
           {"threads", threads()},

@@ -6,7 +6,7 @@
 # left out. OUTPUT gets runs <arm>-<seed>/, scores.tsv, paired.txt and curves.svg. Existing results are kept, so the
 # script resumes an interrupted experiment. Environment:
 #   ARMS="rope sinusoidal"   of rope, sinusoidal, bpe-dropout (rope, p 0.1), r-drop (rope, alpha 5)
-#   SEEDS="1 2"  RANKS=2
+#   SEEDS="1 2"  RANKS=2  RECIPE=translation-small (of tools/recipes)  PIECES=8000 (of the vocabulary)
 set -euo pipefail
 here=$(dirname "$0")
 if [ $# -lt 2 ]; then
@@ -47,14 +47,14 @@ prepare() { # writes $output/train.en and train.de
 
 if [ ! -e "$output/train.de" ]; then prepare; fi # a function in a condition would ignore its failing commands
 if [ ! -e "$output/vocab.model" ]; then
-  "$gyre" vocab --input "$output/train.en" "$output/train.de" --type bpe --size 8000 --output "$output/vocab.model"
+  "$gyre" vocab --input "$output/train.en" "$output/train.de" --type bpe --size "${PIECES:-8000}" --output "$output/vocab.model"
 fi
 
 train() { # ARM SEED [OPTIONS]...
   local run=$output/$1-$2 launcher=() arm=()
   [ "${RANKS:-2}" -eq 1 ] || launcher=("$here/../scripts/mpirun.sh" -n "${RANKS:-2}")
   read -ra arm <<< "$(options_of "$1")"
-  "${launcher[@]}" "$gyre" train nmt --config "$here/../recipes/translation-small.toml" \
+  "${launcher[@]}" "$gyre" train nmt --config "$here/../recipes/${RECIPE:-translation-small}.toml" \
     --train-sets "$output/train.en" "$output/train.de" --valid-sets "$data/valid.en" "$data/valid.de" \
     --vocab "$output/vocab.model" --model "$run" --seed "$2" "${arm[@]}" "${@:3}"
   if [[ $(tail -n 1 "$run/metrics.jsonl") == *'"reason":"stopped by a signal'* ]]; then
