@@ -167,9 +167,15 @@ void RunIdentity::add(const OptionList& values, const OptionList& default_values
 
 ConfigChanges config_changes(const Json& before, const Json& now) {
   ConfigChanges changes;
+  std::set<std::string> named;
   for (const auto& change : Json::diff(before, now)) {
-    const std::string path = change.at("path");
-    const Json::json_pointer at(path);
+    Json::json_pointer at(change.at("path").get<std::string>());
+    const auto is_in_list = [&](const Json& config) {
+      return config.contains(at.parent_pointer()) && config[at.parent_pointer()].is_array();
+    };
+    while (!at.empty() && (is_in_list(before) || is_in_list(now))) at.pop_back();  // a list is named as a whole
+    const std::string path = at.to_string();
+    if (!named.insert(path).second) continue;
     const bool is_of_training = config_change_on_resume(path.substr(1)) == OnResume::other_bits;
     std::string& text = is_of_training ? changes.of_training : changes.of_model;
     text += concat(text.empty() ? "" : "; ", path.substr(1), " ", before.contains(at) ? before[at].dump() : "(none)",

@@ -46,7 +46,7 @@ cp long/results/yarn-48.json first.json
 long_contexts 2
 same "the rows of the table" "$(sed -nE 's/^\| ([a-z]+) \| [0-9]+\.[0-9]+ \| [0-9]+\.[0-9]+ \|$/\1/p' long/table.md | paste -sd,)" none,yarn,continued
 check "existing scores are kept" cmp first.json long/results/yarn-48.json
-check "the continuation begins with another scaling" grep -q 'architecture: other than that of out/runs/rope: .*"none" -> "yarn"' long/continued/train.log
+check "the continuation begins with another scaling" grep -q 'initial weights: of another architecture: .*"none" -> "yarn"' long/continued/train.log
 picture "pass keys before the continuation" long/passkey-as-it-is.svg
 picture "pass keys after it" long/passkey-continued.svg
 long=$(sed -nE 's/.*"perplexity":([0-9.]+).*/\1/p' long/results/none-48.json)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <nlohmann/json_fwd.hpp>
@@ -422,6 +423,13 @@ int export_adapters(const ExportArgs& args) {
   const std::string made = write_peft(args.output, args.model, args.checkpoint, args.overwrite);
   print_model_choice(args.model, args.checkpoint);
   print_message("made " + made);
+  const Path run = find_run(args.model);
+  const std::optional<LoraRecord> record = find_lora_record(run);
+  if (!record || !std::filesystem::exists(record->base)) return 0;
+  const auto config_of = [](const Path& of) { return read_config<EncoderOnlyConfig>(of).to_json(); };
+  if (const std::string changes = config_changes(config_of(find_run(record->base)), config_of(run)).of_model;
+      !changes.empty())
+    print_message("the files cannot say that the base has another architecture here: " + changes);
   return 0;
 }
 

@@ -23,6 +23,10 @@ shopt -s nullglob
 # Half of the lines of each domain is a test set, the other half is for validation.
 prepare() {
   local set name weight excluded
+  if [ "$(cat "$pairs"/dev.{domain,en,de} | wc -l)" -ne $((3 * $(wc -l < "$pairs/dev.domain"))) ]; then
+    echo "$pairs/dev.domain: expected as many lines as dev.en and dev.de have" >&2
+    exit 1
+  fi
   mkdir -p "$data/tests" "$data/clean"
   for language in en de; do
     paste "$pairs/dev.domain" "$pairs/dev.$language" | awk -F'\t' -v out="$data" -v language="$language" '
@@ -49,7 +53,7 @@ if [ ! -e "$output/train.de" ]; then
   prepare
 fi
 hours=${HOURS:-3}
-awk -v hours="$hours" -v runs="$(wc -w <<< "${ARMS:-rope sinusoidal} ")" -v seeds="$(wc -w <<< "${SEEDS:-1 2}")" \
+awk -v hours="$hours" -v runs="$(wc -w <<< "${ARMS:-rope sinusoidal}")" -v seeds="$(wc -w <<< "${SEEDS:-1 2}")" \
   'BEGIN { printf "expected time: %.1f hours of training, and less than a tenth of that for the translations\n", hours * runs * seeds }' >&2
 RECIPE=translation-million PIECES=${PIECES:-16000} RANKS=${RANKS:-1} "$here/translation_arms.sh" "$data" "$output" \
   --stop-after-minutes "${hours}h" "$@"

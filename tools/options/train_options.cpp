@@ -43,12 +43,6 @@ void check_pretrained(Options& options, Config& config) {
   }
   const Path run = find_run(find_model_file(model));
   if (options.data.vocabulary.empty()) options.data.vocabulary = find_vocabulary(run);
-  Config pretrained = read_config<Config>(run);
-  pretrained.vocab_size = config.vocab_size;  // checked when the vocabulary is loaded
-  if constexpr (requires { config.target_vocab_size; }) pretrained.target_vocab_size = config.target_vocab_size;
-  const std::string changes = config_changes(pretrained.to_json(), config.to_json()).of_model;
-  if (!changes.empty())
-    options.record.notes.push_back(concat("architecture: other than that of ", model.string(), ": ", changes));
 }
 
 // The rows that --help of gyre train shows.
@@ -91,8 +85,7 @@ void check_train_options(const OptionTable& table, TrainOptions& options) {
 
 void record_train_options(const OptionTable& table, TrainOptions& options) {
   options.record.toml = table.toml();
-  const std::vector<std::string> notes = table.notes();
-  options.record.notes.insert(options.record.notes.begin(), notes.begin(), notes.end());
+  options.record.notes = table.notes();
   if (table.resumes_run())
     options.record.notes.push_back("options: read from " + (options.start.directory / "train.toml").string());
 }

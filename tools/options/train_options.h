@@ -24,9 +24,8 @@ namespace gyre {
 // Call after resolve(). Stores the resolved options and the notes that the run writes and logs.
 void record_train_options(const OptionTable& table, TrainOptions& options);
 
-// Call after resolve(). Takes the vocabulary of the pretrained model unless the options give one. An architecture
-// other than that of the pretrained model becomes a note of the options. A run that continues does not need the
-// pretrained model anymore: without it, its own architecture counts.
+// Call after resolve(). Takes the vocabulary of the pretrained model unless the options give one. A run that
+// continues does not need the pretrained model anymore: without it, its own architecture counts.
 void check_pretrained_model(NmtOptions& options, EncoderDecoderConfig& config);
 void check_pretrained_model(LanguageOptions& options, EncoderOnlyConfig& config);
 

@@ -162,7 +162,8 @@ void load_model_weights(const Path& model, Parameters& parameters, const std::st
   read_safetensors(open_safetensors(file), targets);
 }
 
-TensorDifferences load_common_weights(const Path& model, Parameters& parameters) {
+TensorDifferences load_common_weights(const Path& model, Parameters& parameters,
+                                      const std::function<bool(const std::string& name)>& is_other) {
   const Path file = find_model_file(model);
   verify_if_checkpoint(file);
   if (load_merged_weights(file, parameters)) return {};
@@ -173,7 +174,7 @@ TensorDifferences load_common_weights(const Path& model, Parameters& parameters)
   TensorDifferences differences;
   std::vector<NamedTensor> targets;
   for (const Parameter& p : parameters) {
-    if (only_in_file.erase(p.name) > 0) {
+    if (!is_other(p.name) && only_in_file.erase(p.name) > 0) {
       targets.push_back({p.name, p.value});
     } else {
       differences.of_model.push_back(p.name);

@@ -1,6 +1,7 @@
 // Finds, reads and averages the weights of trained models.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,9 +34,10 @@ struct TensorDifferences {
   std::vector<std::string> of_file, of_model;
 };
 // Like load_model_weights(), but the file may have other tensors than the parameters: those that only one of them has
-// are not read, and returned. Throws an Error for a tensor that has another shape in the file. Of a run with adapters,
-// all tensors must be the same.
-TensorDifferences load_common_weights(const Path& model, Parameters& parameters);
+// are not read, and returned. So are those with these names for which is_other() is true. Throws an Error for a tensor
+// that has another shape in the file. Of a run with adapters, all tensors must be the same.
+TensorDifferences load_common_weights(const Path& model, Parameters& parameters,
+                                      const std::function<bool(const std::string& name)>& is_other);
 
 // Writes the arithmetic mean of model files to <output>/model.safetensors, and <output>/state.json. Sums are in f64;
 // tensors without a floating-point dtype are copied from the first file. Throws unless all files have the same tensor

@@ -50,12 +50,18 @@ void require_pretrained_vocabulary(const Path& pretrained, const Path& file, con
   require_run_vocabulary(run, vocabulary, concat(is_own ? "--pretrained-model: " : "--vocab: ", file.string()));
 }
 
-// Reads the weights for a model that may have another architecture, and names the tensors that only one of both has.
-void load_pretrained(const Path& pretrained, Parameters& parameters) {
-  const auto [of_file, of_model] = load_common_weights(pretrained, parameters);
-  if (!of_file.empty())
-    spdlog::warn("initial weights: not read, because the new model has no such tensors: {}", first_names(of_file));
-  if (!of_model.empty()) spdlog::warn("initial weights: newly initialized: {}", first_names(of_model));
+// Reads the weights of a model whose architecture may be another.
+void load_pretrained(const InitialWeights& from, Parameters& parameters, bool logs) {
+  if (from.changes.empty()) return load_model_weights(from.pretrained, parameters);
+  // Encodings give tensors of other meanings the same name.
+  const bool other_positions = from.changes.find("position/encoding ") != std::string::npos;
+  const auto is_other = [&](const std::string& name) {
+    return other_positions && name.find(".embed_positions.") != name.npos;
+  };
+  const auto [of_file, of_model] = load_common_weights(from.pretrained, parameters, is_other);
+  if (!logs) return;
+  if (!of_file.empty()) spdlog::warn("initial weights: not read: {}", printable_line(joined(of_file)));
+  if (!of_model.empty()) spdlog::warn("initial weights: newly initialized: {}", joined(of_model));
 }
 
 // Reads the base, on this rank. A run that continues has a record of it.
@@ -90,8 +96,10 @@ TrainedAdapters allocate_initial_weights(Parameters& parameters, const TrainOpti
   if (starts_from(from.pretrained, options.start)) {
     require_other_run(from.pretrained, options.start);
     if (is_new) require_pretrained_vocabulary(from.pretrained, options.data.vocabulary, vocabulary);
-    if (is_new) spdlog::info("initial weights: {}", describe_model(from.pretrained));
-    if (is_new && !adapts) load_pretrained(from.pretrained, parameters);
+    const bool logs = is_new && context.ranks.rank() == 0;
+    if (logs) spdlog::info("initial weights: {}", describe_model(from.pretrained));
+    if (logs && !from.changes.empty()) spdlog::warn("initial weights: of another architecture: {}", from.changes);
+    if (is_new && !adapts) load_pretrained(from, parameters, logs);
   }
   if (!adapts) return {};
   TrainedAdapters trained{nullptr, read_base(parameters, options.start, from)};

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "gyre/autograd/parameters.h"
 #include "gyre/data/tokenizer/tokenizer_choice.h"
@@ -29,7 +30,8 @@ void require_other_run(const Path& pretrained, const StartOptions& start);
 struct InitialWeights {
   const Path& pretrained;  // a run directory, a checkpoint in it, or its model.safetensors; empty: random weights
   const LoraOptions& lora;
-  bool fused;  // whether all-linear chooses weights that stack several matrices as wholes (LoraAdapters)
+  bool fused;             // whether all-linear chooses weights that stack several matrices as wholes (LoraAdapters)
+  std::string changes{};  // options in which the architecture differs from that of `pretrained`, for the log
 };
 
 // The adapters that a run trains instead of the weights, if lora.rank is above 0.
@@ -38,9 +40,11 @@ struct TrainedAdapters {
   std::optional<LoraRecord> record;
 };
 
-// Allocates the parameters on the device of the job. In a new run, reads them from `from.pretrained`, of which the log
-// names the tensors that only one of both models has. A run that continues does not read it, so it may have been moved
-// since. Throws an Error if the model has another vocabulary, tensors of other shapes, or no tensor in common.
+// Allocates the parameters on the device of the job. In a new run, reads them from `from.pretrained`. If the
+// architecture differs, the log says so, and names the tensors that only one of both models has; those of another
+// position encoding are never read. A run that continues does not read the model, so it may have been moved since.
+// Throws an Error if the model has another vocabulary, tensors of other shapes or, without `from.changes`, other
+// tensors.
 // With adapters, which are allocated too, it frees the gradients of the parameters. A run that continues then reads the
 // base again, from where it found it before if `from.pretrained` does not exist anymore. Throws an Error if it has
 // other weights.

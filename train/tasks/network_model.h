@@ -8,6 +8,9 @@
 
 #include "gyre/core/io/json.h"
 #include "gyre/models/modules/lora.h"
+#include "gyre/train/checkpoint/model_file.h"
+#include "gyre/train/pretrained/trained_model.h"
+#include "gyre/train/resume.h"
 #include "gyre/train/task.h"
 #include "gyre/train/tasks/initial_weights.h"
 
@@ -19,8 +22,15 @@ class NetworkModel : public TrainingModel {
   explicit NetworkModel(const typename Network::Config& config) : network_(config) {}
 
   // Calls allocate_initial_weights(). Returns the record of the adapters, if there are any.
-  std::optional<LoraRecord> allocate(const TrainOptions& options, const InitialWeights& from,
-                                     const Vocabulary& vocabulary, const JobContext& context) {
+  std::optional<LoraRecord> allocate(const TrainOptions& options, InitialWeights from, const Vocabulary& vocabulary,
+                                     const JobContext& context) {
+    if (starts_from(from.pretrained, options.start)) {
+      auto before = read_config<typename Network::Config>(find_run(find_model_file(from.pretrained)));
+      before.vocab_size = network_.config().vocab_size;  // the vocabularies are compared themselves
+      if constexpr (requires { before.target_vocab_size; })
+        before.target_vocab_size = network_.config().target_vocab_size;
+      from.changes = config_changes(before.to_json(), config()).of_model;
+    }
     TrainedAdapters trained = allocate_initial_weights(network_.parameters(), options, from, vocabulary, context);
     adapters_ = std::move(trained.adapters);
     return std::move(trained.record);

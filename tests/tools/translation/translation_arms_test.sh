@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Tests tools/experiments/translation_arms.sh on a tiny corpus: all arms, and a repetition with more training.
+# Tests tools/experiments/translation_arms.sh on a tiny corpus: all arms, and a repetition with more training; and
+# translation_million.sh, which prepares data for it.
 . "$(dirname "$0")/../lib.sh"
 command -v gnuplot > /dev/null || skip_test translation_arms "gnuplot is not installed"
 arms=$ROOT/tools/experiments/translation_arms.sh
@@ -51,3 +52,32 @@ failing() { # PROGRAM OUTPUT
 rejects 1 'no evaluate' failing at_evaluate out
 rejects 1 'no detokenize' failing at_detokenize other
 check "no training without all text" test ! -e other/rope-1
+
+# Pairs by set, weighted; the lines of dev are for validation and tests by turns, by domain.
+mkdir -p pairs tests many
+for language in en de; do
+  head -n 40 train.$language > pairs/a.$language
+  sed -n '41,60p' train.$language > pairs/b.$language
+  { sed -n '61,70p' train.$language && sed -n 5p train.$language; } > pairs/dev.$language
+  cp test.$language tests/other.$language
+done
+printf '%s\n' a a a a a b b b b b b > pairs/dev.domain
+cp vocab.model many
+sed '$d' pairs/dev.domain > short && mv pairs/dev.domain whole && mv short pairs/dev.domain
+rejects 1 'dev.domain: expected as many lines as dev.en and dev.de have' "$ROOT/tools/experiments/translation_million.sh" pairs many
+mv whole pairs/dev.domain
+million() {
+  WEIGHTS="a=0.5 b=1.5" TESTS=tests ARMS=rope HOURS=1 "$ROOT/tools/experiments/translation_million.sh" pairs many --dim-emb 16 \
+    --transformer-dim-ffn 32 --transformer-heads 2 --enc-depth 1 --dec-depth 1 --mini-batch-words 300 --after 2u --save-freq 2u \
+    --valid-freq 2u --threads 1 --quiet > million.log 2> million.err || { cat million.err; fail "translation_million"; }
+}
+million
+check "the expected time" grep -q '^expected time: 1.0 hours of training' million.err
+same "the pairs without those of dev, by weight" "$(wc -l < many/train.en) $(grep -cxFf pairs/b.en many/train.en)" "49 30"
+check "the sides stay parallel" cmp <(paste pairs/a.en pairs/a.de pairs/b.en pairs/b.de | tr '\t' '\n' | sort -u | grep -xFf - many/train.de | wc -l) <(wc -l < many/train.en)
+same "test sets by domain" "$(cut -f 1,2 many/scores.tsv | tr '\t\n' '  ')" "rope-1 a rope-1 b rope-1 other "
+same "lines of dev" "$(cat many/data/valid.en many/data/tests/[ab].en | sort)" "$(sort pairs/dev.en)"
+check "the recipe" grep -q '^learn-rate = 0.002' many/rope-1/train.toml
+cp many/rope-1/metrics.jsonl first.jsonl
+million
+same "the run is kept" "$(grep -c '"event":"train"' many/rope-1/metrics.jsonl)" "$(grep -c '"event":"train"' first.jsonl)"

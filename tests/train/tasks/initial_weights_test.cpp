@@ -85,6 +85,14 @@ TEST_CASE_FIXTURE(InTinyDocuments, "a run of another architecture has the weight
   CHECK(common < of_rotated[0].entries().size());
   // A run that continues has the architecture that it began with.
   CHECK(start("rotated", "learned", rotated)[0].entries().size() == of_rotated[0].entries().size());
+  // A table of relative positions is not one of absolute positions, although both have the same name and shape.
+  EncoderOnlyConfig relative = learned;
+  relative.position.encoding = "deberta";
+  const auto of_relative = start("relative", "learned", relative);
+  const char* const table = "encoder.embed_positions.weight";
+  REQUIRE(of_relative[0].find(table) != nullptr);
+  CHECK(of_relative[0].read(*of_relative[0].find(table)).to_vector<float>() !=
+        of_learned[0].read(*of_learned[0].find(table)).to_vector<float>());
   EncoderOnlyConfig wide = learned;
   wide.ffn *= 2;
   CHECK(contains(error_of([&] { start("wide", "learned", wide); }), "fc1"));
