@@ -19,3 +19,12 @@ while IFS= read -r line; do
 done < commands.txt
 for file in curve.png attention.png step.html report.html positions.png; do check "$file" test -s "the demo/$file"; done
 for run in run alibi ranks; do check "$run" test -e "the demo/$run/checkpoints/last"; done
+
+# What try_image.sh runs in an image after the demo, with the warm-up of the demo's recipe.
+ln -s "the demo" demo
+sed -i "s/^lr-warmup = .*/$(grep '^lr-warmup' "$ROOT/tools/recipes/demo.toml")/" demo/run/train.toml
+mkdir bin && ln -s "$GYRE" bin/gyre
+sed -n '/^.scripts.mpirun/,/^INSIDE$/p' "$ROOT/tools/scripts/try_image.sh" | sed '$d' > inside.sh
+same "commands in the image" "$(wc -l < inside.sh)" 2
+PATH=$PWD/bin:$PATH scripts=$ROOT/tools/scripts bash -euo pipefail inside.sh > out.txt 2> err.txt || { cat err.txt >&2; fail "the commands in the image"; }
+check "the checkpoint of the two ranks" grep -q '60' out.txt

@@ -16,8 +16,8 @@ cd /work
 scripts=/usr/share/gyre/scripts
 $scripts/demo.sh
 echo "My sister bought thirty-four red apples at twenty to nine." | gyre translate --model demo/run
-$scripts/mpirun.sh -n 2 gyre train nmt --config demo/run/train.toml --model ranks --after 20u
-gyre checkpoint info ranks | head -n 4
+$scripts/mpirun.sh -n 2 gyre train nmt --config demo/run/train.toml --model ranks --after 60u
+gyre checkpoint info --model ranks | head -n 4
 INSIDE
 # shellcheck disable=SC2016
 unshare --mount --pid --ipc --uts --fork bash -c '
