@@ -146,8 +146,10 @@ rejects 1 'expected adapters of a whole model, but their base .* has adapters to
 build/gyre train lm --pretrained-model base/ --format chat --train-sets train.jsonl --max-length 200 --mini-batch 8 \
   --after 2u --lora-rank 2 --chat-template chatml --rope-scaling linear --rope-scaling-factor 2 --quiet --model longer/ 2> longer.txt
 check "a changed base is said" grep -q 'of another architecture: position/rope_scaling "none" -> "linear"' longer.txt
+rejects 1 'expected a whole model for another architecture, found adapters' \
+  build/gyre train lm --pretrained-model lora/ --layers 3 --train-sets both.txt --documents line --after 1u --model bad/
 build/gyre export --to peft --model longer/ --output longer-peft/ 2> longer.txt
-check "what PEFT's files cannot say is said" grep -q 'the files cannot say .*position/rope_scaling "none" -> "linear"' longer.txt
+check "what PEFT's files cannot say is said" grep -q 'files cannot say .*position/rope_scaling "none" -> "linear"' longer.txt
 rejects 1 'expected adapters of the same base and scale' build/gyre checkpoint average --model lora/ --checkpoints last second/checkpoints/last
 check "the template goes along with the adapters" cmp lora/chat_template.jinja lora-peft/chat_template.jinja
 check "and comes back" cmp lora/chat_template.jinja lora-again/chat_template.jinja

@@ -40,10 +40,14 @@ Kernels& prepare(const Bench& bench, const Communicator& ranks) {
   return bench.device.kernels(ranks.local_rank());
 }
 
-// The first entries of every report. Call after the checks of options, whose errors are the only line.
-Json setting(const Kernels& kernels, Precision precision) {
+// Call before the measurement, after the checks of options, whose errors are the only line.
+void warn_of_low_limit(const Kernels& kernels) {
   const std::string advice = kernels.device() == Device{} ? blas_advice() : "";
   if (!advice.empty()) print_message(concat("the limit is low: ", advice));
+}
+
+// The first entries of every report.
+Json setting(const Kernels& kernels, Precision precision) {
   return {{"device", to_string(kernels.device())},
           {"precision", enum_name(precision)},
           {"threads", threads()},
@@ -72,6 +76,7 @@ int step_of_rank(StepArgs& args, Communicator& ranks) {
   Kernels& kernels = prepare(args, ranks);
   args.bench.steps = args.repetitions;
   args.bench.precision = args.precision.on(kernels);
+  if (ranks.rank() == 0) warn_of_low_limit(kernels);
   const StepReport report = run_step_bench(kernels, ranks, args.bench);
   if (ranks.rank() != 0) return 0;
   Json summary{{"preset", args.bench.preset}, {"recompute", enum_name(args.bench.variant.recompute)}};
@@ -127,6 +132,7 @@ void add_ops(Program& program) {
   OptionTable& table = program.command("bench ops", "forward and backward of ops, fused and elementary", [args] {
     Kernels& kernels = prepare(*args);
     const Precision precision = args->precision.on(kernels);
+    warn_of_low_limit(kernels);
     print_report(setting(kernels, precision), run_op_bench(kernels, args->preset, precision, args->repetitions), "rows",
                  args->json);
     return 0;
@@ -150,6 +156,7 @@ int gemm(GemmArgs& args) {
     if (size < 1 || size > kLargest) throw UsageError("--sizes: expected 1 to ", kLargest, ", got ", size);
   args.bench.repetitions = args.repetitions;
   args.bench.precision = args.precision.on(kernels);
+  warn_of_low_limit(kernels);
   print_report(setting(kernels, args.bench.precision), run_gemm_bench(kernels, args.bench), "rows", args.json);
   return 0;
 }
@@ -181,6 +188,7 @@ int attention(AttentionArgs& args) {
   expect_at_least(1, "--segments", bench.segments);
   bench.repetitions = args.repetitions;
   bench.precision = args.precision.on(kernels);
+  warn_of_low_limit(kernels);
   Json summary = setting(kernels, bench.precision);
   summary["layer"] = concat(bench.dim, " wide, ", bench.heads, " heads, ", bench.causal ? "causal" : "not causal", ", ",
                             bench.segments, bench.segments == 1 ? " sequence" : " sequences");
@@ -221,6 +229,7 @@ int decode(DecodeArgs& args) {
   expect_at_least(1, "--sentences", args.bench.sentences);
   args.bench.repetitions = args.repetitions;
   args.bench.precision = args.precision.on(kernels);
+  warn_of_low_limit(kernels);
   Json summary = setting(kernels, args.bench.precision);
   summary["beam_size"] = args.bench.beam_size;
   summary.update(to_json(run_decode_bench(kernels, args.bench)));

@@ -419,17 +419,20 @@ int export_to_llama_cpp(const ExportArgs& args, const Path& run) {
   return 0;
 }
 
+// The options in which the architecture of a run with adapters differs from that of its base, if that is at hand.
+std::string changes_of_base(const Path& run) {
+  const std::optional<LoraRecord> record = find_lora_record(run);
+  if (!record || !std::filesystem::exists(record->base)) return "";
+  const auto config_of = [](const Path& of) { return read_config<EncoderOnlyConfig>(of).to_json(); };
+  return config_changes(config_of(find_run(record->base)), config_of(run)).of_model;
+}
+
 int export_adapters(const ExportArgs& args) {
   const std::string made = write_peft(args.output, args.model, args.checkpoint, args.overwrite);
   print_model_choice(args.model, args.checkpoint);
   print_message("made " + made);
-  const Path run = find_run(args.model);
-  const std::optional<LoraRecord> record = find_lora_record(run);
-  if (!record || !std::filesystem::exists(record->base)) return 0;
-  const auto config_of = [](const Path& of) { return read_config<EncoderOnlyConfig>(of).to_json(); };
-  if (const std::string changes = config_changes(config_of(find_run(record->base)), config_of(run)).of_model;
-      !changes.empty())
-    print_message("the files cannot say that the base has another architecture here: " + changes);
+  if (const std::string changes = changes_of_base(find_run(args.model)); !changes.empty())
+    print_message("PEFT's files cannot say that the base needs another architecture: " + changes);
   return 0;
 }
 

@@ -137,26 +137,16 @@ Path find_run(const Path& model) {
   throw Error("[model] ", model.string(), ": expected config.json in the run directory it belongs to, found none");
 }
 
-namespace {
-
-// Reads and merges a run with adapters. Otherwise returns false.
-bool load_merged_weights(const Path& file, Parameters& parameters) {
-  const auto run = run_around(file);
-  const auto record = run ? find_lora_record(*run) : std::nullopt;
-  if (!record) return false;
-  load_base(*record, *run, parameters);
-  LoraAdapters adapters(parameters, record->options);
-  read_adapters(file, parameters, adapters);
-  adapters.merge();
-  return true;
-}
-
-}  // namespace
-
 void load_model_weights(const Path& model, Parameters& parameters, const std::string& which) {
   const Path file = find_model_file(model, which);
   verify_if_checkpoint(file);
-  if (load_merged_weights(file, parameters)) return;
+  const auto run = run_around(file);
+  if (const auto record = run ? find_lora_record(*run) : std::nullopt) {
+    load_base(*record, *run, parameters);
+    LoraAdapters adapters(parameters, record->options);
+    read_adapters(file, parameters, adapters);
+    return adapters.merge();
+  }
   std::vector<NamedTensor> targets;
   for (const Parameter& p : parameters) targets.push_back({p.name, p.value});
   read_safetensors(open_safetensors(file), targets);
@@ -166,7 +156,9 @@ TensorDifferences load_common_weights(const Path& model, Parameters& parameters,
                                       const std::function<bool(const std::string& name)>& is_other) {
   const Path file = find_model_file(model);
   verify_if_checkpoint(file);
-  if (load_merged_weights(file, parameters)) return {};
+  const auto run = run_around(file);
+  require(!run || !find_lora_record(*run), "[checkpoint] ", model.string(),
+          ": expected a whole model for another architecture, found adapters: gyre checkpoint merge writes one");
   const std::vector<SafetensorsFile> files = open_safetensors(file);
   std::set<std::string> only_in_file;
   for (const SafetensorsFile& shard : files)

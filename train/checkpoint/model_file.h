@@ -34,8 +34,8 @@ struct TensorDifferences {
   std::vector<std::string> of_file, of_model;
 };
 // Like load_model_weights(), but the file may have other tensors than the parameters: those that only one of them has
-// are not read, and returned. So are those with these names for which is_other() is true. Throws an Error for a tensor
-// that has another shape in the file. Of a run with adapters, all tensors must be the same.
+// are not read, and returned. Tensors whose names is_other() accepts count as such, too. Throws an Error for a tensor
+// that has another shape in the file, and for a run with adapters.
 TensorDifferences load_common_weights(const Path& model, Parameters& parameters,
                                       const std::function<bool(const std::string& name)>& is_other);
 

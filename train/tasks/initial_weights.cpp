@@ -54,9 +54,8 @@ void require_pretrained_vocabulary(const Path& pretrained, const Path& file, con
 void load_pretrained(const InitialWeights& from, Parameters& parameters, bool logs) {
   if (from.changes.empty()) return load_model_weights(from.pretrained, parameters);
   // Encodings give tensors of other meanings the same name.
-  const bool other_positions = from.changes.find("position/encoding ") != std::string::npos;
   const auto is_other = [&](const std::string& name) {
-    return other_positions && name.find(".embed_positions.") != name.npos;
+    return from.other_positions && name.find(".embed_positions.") != name.npos;
   };
   const auto [of_file, of_model] = load_common_weights(from.pretrained, parameters, is_other);
   if (!logs) return;

@@ -30,8 +30,11 @@ void require_other_run(const Path& pretrained, const StartOptions& start);
 struct InitialWeights {
   const Path& pretrained;  // a run directory, a checkpoint in it, or its model.safetensors; empty: random weights
   const LoraOptions& lora;
-  bool fused;             // whether all-linear chooses weights that stack several matrices as wholes (LoraAdapters)
-  std::string changes{};  // options in which the architecture differs from that of `pretrained`, for the log
+  bool fused;  // whether all-linear chooses weights that stack several matrices as wholes (LoraAdapters)
+  // In a new run: the options in which the architecture differs from that of `pretrained` ("layers 2 -> 3; .."), and
+  // whether the position encoding does.
+  std::string changes{};
+  bool other_positions = false;
 };
 
 // The adapters that a run trains instead of the weights, if lora.rank is above 0.
@@ -42,7 +45,7 @@ struct TrainedAdapters {
 
 // Allocates the parameters on the device of the job. In a new run, reads them from `from.pretrained`. If the
 // architecture differs, the log says so, and names the tensors that only one of both models has; those of another
-// position encoding are never read. A run that continues does not read the model, so it may have been moved since.
+// position encoding are not read. A run that continues does not read the model, so it may have been moved since.
 // Throws an Error if the model has another vocabulary, tensors of other shapes or, without `from.changes`, other
 // tensors.
 // With adapters, which are allocated too, it frees the gradients of the parameters. A run that continues then reads the

@@ -24,12 +24,13 @@ class NetworkModel : public TrainingModel {
   // Calls allocate_initial_weights(). Returns the record of the adapters, if there are any.
   std::optional<LoraRecord> allocate(const TrainOptions& options, InitialWeights from, const Vocabulary& vocabulary,
                                      const JobContext& context) {
-    if (starts_from(from.pretrained, options.start)) {
+    if (!from.pretrained.empty() && !continues(options.start)) {
       auto before = read_config<typename Network::Config>(find_run(find_model_file(from.pretrained)));
       before.vocab_size = network_.config().vocab_size;  // the vocabularies are compared themselves
       if constexpr (requires { before.target_vocab_size; })
         before.target_vocab_size = network_.config().target_vocab_size;
       from.changes = config_changes(before.to_json(), config()).of_model;
+      from.other_positions = before.position.encoding != network_.config().position.encoding;
     }
     TrainedAdapters trained = allocate_initial_weights(network_.parameters(), options, from, vocabulary, context);
     adapters_ = std::move(trained.adapters);
