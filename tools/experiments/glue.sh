@@ -6,8 +6,8 @@
 # MRPC/msr_paraphrase_{train,test}.txt, and STS-B/{train,dev}.tsv with columns sentence1, sentence2 and score. OUTPUT
 # gets all runs, scores.tsv and table.md. Existing results are kept, so the script resumes. Environment:
 #   SEEDS="1 2 3"  RATES="1e-4 3e-4"  TASKS="sst2 mrpc stsb qnli", of these, cola and rte
-#   ARMS="pretrained scratch", of these and transformers, for which PEER is the directory of the model, and PYTHON
-#   (python3) has torch and transformers
+#   ARMS="pretrained scratch", of these and transformers (fp32, without further options), for which PEER is the directory
+#   of the model, and PYTHON (python3) has torch and transformers
 set -euo pipefail
 here=$(dirname "$0")
 if [ $# -lt 3 ]; then
@@ -39,7 +39,20 @@ files_of() { # TRAINING VALIDATION
   esac
 }
 
-# Prints the best score of the task, the seconds of training without validation, and the MiB of memory.
+for task in "${tasks[@]}"; do files_of "$task" > /dev/null; done
+precision=auto
+for arm in "${arms[@]}"; do
+  case $arm in
+    pretrained | scratch) ;;
+    transformers)
+      precision=fp32
+      [ -n "${PEER-}" ] && [ $# -eq 0 ] || { echo "ARMS: transformers needs PEER, and no further options" >&2; exit 2; }
+      ;;
+    *) echo "ARMS: expected some of pretrained, scratch and transformers, got $arm" >&2 && exit 2 ;;
+  esac
+done
+
+# Prints the best score of the task, the seconds of training with validation, and the MiB of memory without mapped files.
 fine_tune() { # ARM TASK RATE SEED [OPTIONS]...
   local arm=$1 task=$2 rate=$3 seed=$4 run=$output/$2-$1-$3-$4 files training validation start=()
   shift 4
@@ -59,7 +72,7 @@ fine_tune() { # ARM TASK RATE SEED [OPTIONS]...
   if [ "$arm" = scratch ]; then start+=(--from-scratch); fi
   env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE "$gyre" train "$(command_of "$task")" --config "$here/../recipes/glue.toml" \
     --preset "glue-$task" --pretrained-model "$pretrained" "${start[@]}" --train-sets "$training" \
-    --valid-sets "$validation" --max-length 128 --precision auto --learn-rate "$rate" --seed "$seed" --model "$run" --quiet "$@" > "$run.log" 2>&1 ||
+    --valid-sets "$validation" --max-length 128 --precision "$precision" --learn-rate "$rate" --seed "$seed" --model "$run" --quiet "$@" > "$run.log" 2>&1 ||
     { cat "$run.log" >&2; exit 1; }
   end() { sed -nE "s/.*\"event\":\"end\".*$1([0-9.e-]+).*/\1/p" "$run/metrics.jsonl" | tail -n 1; } # the last that has it
   printf '%s\t%s\t%s\n' "$(end "\"best\":\{.*\"$(metric_of "$task")\":")" "$(end '"seconds":')" "$(end '"memory_mb":')"
@@ -72,6 +85,7 @@ for task in "${tasks[@]}"; do
       for arm in "${arms[@]}"; do
         begin=$SECONDS
         scores=$(fine_tune "$arm" "$task" "$rate" "$seed" "$@")
+        [[ $scores =~ ^-?[0-9] ]] || { echo "$task, $arm, $rate, seed $seed: no score" >&2; exit 1; }
         printf '%s\t%s\t%s\t%s\t%s\n' "$task" "$arm" "$rate" "$seed" "$scores"
         echo "$task, $arm, $rate, seed $seed: $((SECONDS - begin)) s" >&2
       done

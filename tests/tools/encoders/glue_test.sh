@@ -39,3 +39,5 @@ same "a row of the table per task and arm" \
 TASKS="rte cola" ARMS=pretrained run
 same "runs of other tasks" "$(cut -f 1-4 out/scores.tsv | tr '\t\n' ' ,')" "rte pretrained 1e-3 1,rte pretrained 1e-2 1,cola pretrained 1e-3 1,cola pretrained 1e-2 1,"
 TASKS=wnli rejects 2 'TASKS: expected some of cola, sst2' "$glue" run glue out
+ARMS=pretrain rejects 2 'ARMS: expected some of pretrained, scratch and transformers, got pretrain' "$glue" run glue out
+ARMS=transformers rejects 2 'ARMS: transformers needs PEER' "$glue" run glue out
