@@ -36,14 +36,15 @@ same "the protocols of the report" "$(grep '^## ' out/report.md | cut -d: -f1 | 
 rejects 2 'expected some of none sinusoidal .*, got ropes' experiment --only ropes
 
 # The same for a model that exists: as it is, with scaled frequencies, and after a continuation on longer texts.
-long_contexts() {
-  LENGTHS="16 48" TOKENS=240 TRAINED=32 SCALINGS="none yarn" UPDATES=$1 CONTINUED=48 KEYS=256 SAMPLES=1 \
-    tools/experiments/long_contexts.sh out/runs/rope books.txt long --quiet > long.log 2> long.err || { cat long.err >&2; fail "long contexts"; }
+long_contexts() { # UPDATES [OPTIONS]...
+  LENGTHS="16 48" TOKENS=${TOKENS-240} TRAINED=32 SCALINGS="none yarn" UPDATES=$1 CONTINUED=48 KEYS=256 SAMPLES=1 \
+    tools/experiments/long_contexts.sh out/runs/rope books.txt long "${@:2}" > long.log 2> long.err
 }
-long_contexts 0
+long_contexts 0 || { cat long.err >&2; fail "long contexts"; }
 check "the expected time is said" grep -qE '^expected time of the scores without continuation: [0-9]+ minutes?$' long.err
 cp long/results/yarn-48.json first.json
-long_contexts 2
+long_contexts 2 --quiet || { cat long.err >&2; fail "long contexts"; }
+check "a second call says no time" test -z "$(grep expected long.err)"
 same "the rows of the table" "$(sed -nE 's/^\| ([a-z]+) \| [0-9]+\.[0-9]+ \| [0-9]+\.[0-9]+ \|$/\1/p' long/table.md | paste -sd,)" none,yarn,continued
 check "existing scores are kept" cmp first.json long/results/yarn-48.json
 check "the continuation begins with another scaling" grep -q 'initial weights: of another architecture: .*"none" -> "yarn"' long/continued/train.log
@@ -52,6 +53,13 @@ picture "pass keys after it" long/passkey-continued.svg
 long=$(sed -nE 's/.*"perplexity":([0-9.]+).*/\1/p' long/results/none-48.json)
 same "the score is that of the command" "$long" "$(build/gyre evaluate extrapolation --model out/runs/rope --input long/held-out.txt --lengths 48 \
   --protocol full --tokens 240 --precision auto --json --quiet | sed -nE 's/.*"perplexity":([0-9.]+).*/\1/p')"
+
+long_error() { "$@" || { local status=$?; cat long.err >&2; return $status; }; }
+rejects 2 'has results of other settings: TOKENS=240 ' long_error env TOKENS=480 bash -c "$(declare -f long_contexts); long_contexts 0"
+rejects 2 'long_contexts: --quiet would have no effect' long_error long_contexts 0 --quiet
+yarn=$(sed -nE 's/.*"perplexity":([0-9.]+).*/\1/p' long/results/yarn-48.json)
+same "YaRN knows the length of the training" "$yarn" "$(build/gyre evaluate extrapolation --model out/runs/rope --input long/held-out.txt --lengths 48 \
+  --trained-length 32 --rope-scaling yarn --rope-scaling-factor 1.5 --protocol full --tokens 240 --precision auto --json --quiet | sed -nE 's/.*"perplexity":([0-9.]+).*/\1/p')"
 
 evaluate() { # evaluate ENCODING LENGTHS OPTIONS...
   build/gyre evaluate extrapolation --model "out/runs/$1" --input out/held-out.txt --lengths "$2" --tokens 490 "${@:3}"

@@ -6,7 +6,7 @@
 # a folder of other test sets, NAME.en and NAME.de. OUTPUT gets data/, and what translation_arms.sh makes of it: runs,
 # scores.tsv, paired.txt and curves.svg. Existing results are kept, so the script resumes. Environment:
 #   TESTS=  ARMS="rope sinusoidal"  SEEDS="1 2"  RANKS=1
-#   HOURS=3 (of training for each arm; more hours continue the runs)
+#   HOURS=3 (of training for each arm and seed; more hours continue the runs)
 #   WEIGHTS="msdocs_ht=0.5 adobe_mt=0.25" (copies of each pair of a set; others have one)
 set -euo pipefail
 here=$(dirname "$0")
@@ -19,11 +19,22 @@ shift 2
 gyre=${GYRE:-build/gyre}
 data=$output/data
 shopt -s nullglob
+weights=${WEIGHTS-msdocs_ht=0.5 adobe_mt=0.25}
+for weight in $weights; do
+  if [[ -n ${WEIGHTS-} && ! -e $pairs/${weight%%=*}.en ]]; then
+    echo "WEIGHTS: expected names of sets in $pairs, got $weight" >&2
+    exit 2
+  fi
+done
+if [[ -n ${TESTS-} && -z $(echo "$TESTS"/*.en) ]]; then
+  echo "TESTS: expected a folder with NAME.en and NAME.de, got $TESTS" >&2
+  exit 2
+fi
 
 # Half of the lines of each domain is a test set, the other half is for validation.
 prepare() {
   local set name weight excluded
-  if [ "$(cat "$pairs"/dev.{domain,en,de} | wc -l)" -ne $((3 * $(wc -l < "$pairs/dev.domain"))) ]; then
+  if [ "$(for part in domain en de; do wc -l < "$pairs/dev.$part"; done | sort -u | wc -l)" -ne 1 ]; then
     echo "$pairs/dev.domain: expected as many lines as dev.en and dev.de have" >&2
     exit 1
   fi
@@ -37,7 +48,7 @@ prepare() {
   for set in "$pairs"/*.en; do
     name=$(basename "$set" .en)
     [ "$name" != dev ] || continue
-    weight=$(tr ' ' '\n' <<< "${WEIGHTS-msdocs_ht=0.5 adobe_mt=0.25}" | sed -n "s/^$name=//p")
+    weight=$(tr ' ' '\n' <<< "$weights" | sed -n "s/^$name=//p")
     "$gyre" data clean --source "$set" --target "${set%.en}.de" --output-source "$data/clean/$name.en" \
       --output-target "$data/clean/$name.de" --max-length 100 --max-ratio 3 --max-characters 40 --remove-duplicates \
       --normalize-whitespace --exclude "${excluded[@]}" >&2

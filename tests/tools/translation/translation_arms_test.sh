@@ -66,6 +66,8 @@ cp vocab.model many
 sed '$d' pairs/dev.domain > short && mv pairs/dev.domain whole && mv short pairs/dev.domain
 rejects 1 'dev.domain: expected as many lines as dev.en and dev.de have' "$ROOT/tools/experiments/translation_million.sh" pairs many
 mv whole pairs/dev.domain
+TESTS=missing rejects 2 'TESTS: expected a folder with NAME.en and NAME.de, got missing' "$ROOT/tools/experiments/translation_million.sh" pairs many
+WEIGHTS=c=2 rejects 2 'WEIGHTS: expected names of sets in pairs, got c=2' "$ROOT/tools/experiments/translation_million.sh" pairs many
 million() {
   WEIGHTS="a=0.5 b=1.5" TESTS=tests ARMS=rope HOURS=1 "$ROOT/tools/experiments/translation_million.sh" pairs many --dim-emb 16 \
     --transformer-dim-ffn 32 --transformer-heads 2 --enc-depth 1 --dec-depth 1 --mini-batch-words 300 --after 2u --save-freq 2u \
