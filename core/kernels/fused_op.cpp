@@ -6,14 +6,15 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/kernels/kernels.h"
+#include "gyre/core/option_values.h"
 
 namespace gyre {
 namespace {
 
 std::string names_of(const std::vector<FusedOp*>& ops) {
-  std::string names;
-  for (const FusedOp* op : ops) names += (names.empty() ? "" : ", ") + std::string(op->name);
-  return names;
+  std::vector<std::string> names;
+  for (const FusedOp* op : ops) names.emplace_back(op->name);
+  return joined(names);
 }
 
 // The names that GYRE_COMPOSED has, which are names of `ops` or "all".

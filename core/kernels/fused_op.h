@@ -1,6 +1,6 @@
-// The fused ops: the ops of autograd/ops with kernels. Each also has a composed definition, written
-// with the ops of autograd/elementary.h, which runs where a backend lacks the kernels and where the environment
-// variable GYRE_COMPOSED asks for it: "all", or names of ops separated by commas.
+// The fused ops: the ops of autograd/ops with kernels. Each also has a composed definition, written with the ops of
+// autograd/elementary.h, which runs where a backend lacks the kernels and where the environment variable GYRE_COMPOSED
+// asks for it: "all", or names of ops separated by commas.
 #pragma once
 
 #include <string>

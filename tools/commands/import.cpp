@@ -1,5 +1,4 @@
 // gyre import: creates a run directory from a model of another program.
-#include <algorithm>
 #include <memory>
 
 #include "gyre/core/option_checks.h"

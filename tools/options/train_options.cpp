@@ -3,7 +3,6 @@
 #include <charconv>
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -13,7 +12,6 @@
 #include "gyre/train/checkpoint/run_directory.h"
 #include "gyre/train/optim/optimizer_options.h"
 #include "gyre/train/pretrained/trained_model.h"
-#include "gyre/train/resume.h"
 #include "gyre/train/tasks/initial_weights.h"
 #include "tools/command_line/config_file.h"
 #include "tools/command_line/option_table.h"

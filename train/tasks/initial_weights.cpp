@@ -51,7 +51,7 @@ void require_pretrained_vocabulary(const Path& pretrained, const Path& file, con
 }
 
 // Reads the weights of a model whose architecture may be another.
-void load_pretrained(const InitialWeights& from, Parameters& parameters, bool logs) {
+void load_initial(const InitialWeights& from, Parameters& parameters, bool logs) {
   if (from.changes.empty()) return load_model_weights(from.pretrained, parameters);
   // Encodings give tensors of other meanings the same name.
   const auto is_other = [&](const std::string& name) {
@@ -98,7 +98,7 @@ TrainedAdapters allocate_initial_weights(Parameters& parameters, const TrainOpti
     const bool logs = is_new && context.ranks.rank() == 0;
     if (logs) spdlog::info("initial weights: {}", describe_model(from.pretrained));
     if (logs && !from.changes.empty()) spdlog::warn("initial weights: of another architecture: {}", from.changes);
-    if (is_new && !adapts) load_pretrained(from, parameters, logs);
+    if (is_new && !adapts) load_initial(from, parameters, logs);
   }
   if (!adapts) return {};
   TrainedAdapters trained{nullptr, read_base(parameters, options.start, from)};
