@@ -3,14 +3,16 @@
 #   tools/experiments/translation_arms.sh DATA OUTPUT [OPTIONS OF gyre train nmt]...
 # DATA: train/*.en and *.de, parallel files of plain text; tokenized/*, the same in Moses tokens, which are joined to
 # plain text first; valid.en, valid.de; tests/*.en and *.de. Training pairs that contain a line of valid or tests are
-# left out. OUTPUT gets runs <arm>-<seed>/, scores.tsv, paired.txt and curves.svg. Existing results are kept, so the
-# script resumes an interrupted experiment. Environment:
-#   ARMS="rope sinusoidal"   of rope, sinusoidal, bpe-dropout (rope, p 0.1), r-drop (rope, alpha 5)
+# left out. OUTPUT gets runs <arm>-<seed>/, runs.tsv (millions of parameters, updates, minutes and the best validation
+# loss of each), scores.tsv, paired.txt and curves.svg. Existing results are kept, so the script resumes an interrupted
+# experiment. Environment:
+#   ARMS="rope sinusoidal"   of rope, sinusoidal, bpe-dropout (rope, p 0.1), r-drop (rope, alpha 5), and sizes of a
+#     model with rope such as 384x6x3: width, encoder and decoder layers (heads of 64, learn-rate 2e-3 sqrt(256 / width))
 #   SEEDS="1 2"  RANKS=2  RECIPE=translation-small (of tools/recipes)  PIECES=8000 (of the vocabulary)
 set -euo pipefail
 here=$(dirname "$0")
 if [ $# -lt 2 ]; then
-  sed -n '3,9s/^# *//p' "$0" >&2
+  sed -n '3,12s/^# *//p' "$0" >&2
   exit 2
 fi
 data=$1
@@ -25,7 +27,13 @@ options_of() {
     rope | sinusoidal) echo --position "$1" ;;
     bpe-dropout) echo --position rope --bpe-dropout 0.1 ;;
     r-drop) echo --position rope --r-drop 5 ;;
-    *) echo "ARMS: expected rope, sinusoidal, bpe-dropout or r-drop, got $1" >&2 && exit 2 ;;
+    [1-9]*x[1-9]*x[1-9]*)
+      awk -v size="$1" 'BEGIN {
+        split(size, n, "x")
+        print "--position rope --dim-emb", n[1], "--transformer-dim-ffn", 4 * n[1], "--transformer-heads", n[1] / 64,
+          "--enc-depth", n[2], "--dec-depth", n[3], "--learn-rate", 2e-3 * sqrt(256 / n[1])
+      }' ;;
+    *) echo "ARMS: expected rope, sinusoidal, bpe-dropout, r-drop or a size such as 256x6x3, got $1" >&2 && exit 2 ;;
   esac
 }
 for arm in $arms; do options_of "$arm" > /dev/null; done
@@ -82,6 +90,12 @@ for seed in ${SEEDS:-1 2}; do
   done
 done
 "$gyre" plot --model "${runs[@]}" --no-train --output "$output/curves.svg"
+
+for run in "${runs[@]}"; do
+  printf '%s\t%s\t%s\n' "${run##*/}" "$(sed -n 's/.*, \([0-9.]*\) M parameters.*/\1/p' "$run/train.log" | tail -n 1)" \
+    "$(sed -nE '$s/.*"updates":([0-9]+).*"best":\{[^}]*"cross-entropy":([0-9.]+).*"seconds":([0-9.]+).*/\1 \3 \2/p' \
+      "$run/metrics.jsonl" | awk '{ printf "%d\t%.0f\t%.3f", $1, $2 / 60, $3 }')"
+done | tee "$output/runs.tsv"
 
 score() { # METRIC RUN TEST
   local json
