@@ -16,6 +16,7 @@
 # experiment. A different number of updates requires a different OUTPUT.
 set -euo pipefail
 here=$(dirname "$0")
+. "$here/lib.sh"
 usage() {
   if [ $# -gt 0 ]; then echo "$1" >&2; else sed -n '4,16s/^# *//p' "$0" >&2; fi
   exit 2
@@ -110,13 +111,7 @@ if [ -n "$only" ]; then
 fi
 
 mkdir -p "$output/runs" "$output/results"
-if [ ! -e "$output/held-out.txt" ]; then
-  awk -v RS= -v ORS='\n\n' -v rest="$output/train.part" -v held="$output/held-out.part" '
-    { if (NR > 2) print before[NR % 2] > rest; before[NR % 2] = $0 }
-    END { print before[(NR + 1) % 2] > held; print before[NR % 2] > held }' "$text"
-  mv "$output/train.part" "$output/train.txt"
-  mv "$output/held-out.part" "$output/held-out.txt"
-fi
+held_out "$text" "$output"
 if [ ! -e "$output/vocab.model" ]; then
   head -n 30000 "$output/train.txt" > "$output/sample.txt"
   "$gyre" vocab --input "$output/sample.txt" --type bpe --size "${VOCAB_SIZE:-2000}" --output "$output/vocab.model"

@@ -10,6 +10,7 @@
 #   of the model, and PYTHON (python3) has torch and transformers
 set -euo pipefail
 here=$(dirname "$0")
+. "$here/lib.sh"
 if [ $# -lt 3 ]; then
   sed -n '4,10s/^# *//p' "$0" >&2
   exit 2
@@ -74,6 +75,7 @@ fine_tune() { # ARM TASK RATE SEED [OPTIONS]...
     --preset "glue-$task" --pretrained-model "$pretrained" "${start[@]}" --train-sets "$training" \
     --valid-sets "$validation" --max-length 128 --precision "$precision" --learn-rate "$rate" --seed "$seed" --model "$run" --quiet "$@" > "$run.log" 2>&1 ||
     { cat "$run.log" >&2; exit 1; }
+  check_ended "$run"
   end() { sed -nE "s/.*\"event\":\"end\".*$1([0-9.e-]+).*/\1/p" "$run/metrics.jsonl" | tail -n 1; } # the last that has it
   printf '%s\t%s\t%s\n' "$(end "\"best\":\{.*\"$(metric_of "$task")\":")" "$(end '"seconds":')" "$(end '"memory_mb":')"
 }

@@ -10,6 +10,7 @@
 #   UPDATES=50 (of the continuation; 0: none)  CONTINUED=16384 (tokens of its samples)
 #   KEYS="1k 4k 8k 16k" (lengths of the pass keys; empty: none)  SAMPLES=4 (keys by length and depth)
 set -euo pipefail
+. "$(dirname "$0")/lib.sh"
 if [ $# -lt 3 ]; then
   sed -n '4,12s/^# *//p' "$0" >&2
   exit 2
@@ -33,14 +34,7 @@ if [ -e "$output/settings" ] && [ "$(cat "$output/settings")" != "$settings" ]; 
   exit 2
 fi
 echo "$settings" > "$output/settings"
-if [ ! -e "$output/held-out.txt" ]; then
-  awk -v RS= -v ORS='\n\n' -v rest="$output/train.part" -v held="$output/held-out.part" '
-    { if (NR > 2) print before[NR % 2] > rest; before[NR % 2] = $0 }
-    END { if (NR < 3) exit 1; print before[(NR + 1) % 2] > held; print before[NR % 2] > held }' "$text" ||
-    { echo "long_contexts: $text: expected at least three documents" >&2; exit 1; }
-  mv "$output/train.part" "$output/train.txt"
-  mv "$output/held-out.part" "$output/held-out.txt"
-fi
+held_out "$text" "$output"
 
 # The factor by which a length exceeds that of the training.
 factor() { awk -v tokens="$1" -v trained="$trained" 'BEGIN { print (tokens > trained) ? tokens / trained : 1 }'; }
@@ -93,10 +87,7 @@ if [ "$updates" -gt 0 ]; then
     --lr-warmup 5 --rope-scaling yarn --rope-scaling-factor "$(factor "$continued")" --rope-original-length "$trained" \
     --lora-rank 8 --lora-alpha 16 --lora-targets q_proj k_proj v_proj out_proj --transformer-dropout 0 --precision auto \
     --recompute block --disp-freq 5u --valid-share 0 --model "$run" "$@"
-  if [[ $(tail -n 1 "$run/metrics.jsonl") == *'"reason":"stopped by a signal'* ]]; then
-    echo "a signal ended the training of $run; the same call continues it" >&2
-    exit 1
-  fi
+  check_ended "$run"
   names+=(continued)
   for length in "${lengths[@]}"; do score continued "$run" "$length" none; done # with its own frequencies
   find_keys continued "$run"

@@ -11,6 +11,7 @@
 #   SEEDS="1 2"  RANKS=2  RECIPE=translation-small (of tools/recipes)  PIECES=8000 (of the vocabulary)
 set -euo pipefail
 here=$(dirname "$0")
+. "$here/lib.sh"
 if [ $# -lt 2 ]; then
   sed -n '3,12s/^# *//p' "$0" >&2
   exit 2
@@ -65,10 +66,7 @@ train() { # ARM SEED [OPTIONS]...
   "${launcher[@]}" "$gyre" train nmt --config "$here/../recipes/${RECIPE:-translation-small}.toml" \
     --train-sets "$output/train.en" "$output/train.de" --valid-sets "$data/valid.en" "$data/valid.de" \
     --vocab "$output/vocab.model" --model "$run" --seed "$2" "${arm[@]}" "${@:3}"
-  if [[ $(tail -n 1 "$run/metrics.jsonl") == *'"reason":"stopped by a signal'* ]]; then
-    echo "a signal ended the training of $run; the same call continues it" >&2
-    exit 1
-  fi
+  check_ended "$run"
 }
 
 translate() { # RUN TEST: unless it is done and the run has not been continued since

@@ -128,22 +128,36 @@ std::string streaming_obstacle(const EncoderOnly& model) {
 
 }  // namespace
 
+// Rows of a block or piece of a masked model that hold no token of the text: <s> and </s>.
+constexpr int kMaskedExtraRows = 2;
+
+std::vector<MaskedRow> mask_text(std::span<int32_t> tokens, const Masking& masking) {
+  constexpr size_t slice = 512;
+  std::vector<MaskedRow> rows;
+  for (size_t begin = 0; begin < tokens.size(); begin += slice) {
+    for (const MaskedRow& row :
+         masking.mask(tokens.subspan(begin, std::min(slice, tokens.size() - begin)), 0, begin / slice))
+      rows.push_back({int32_t(begin) + row.row, row.id});
+  }
+  return rows;
+}
+
 std::string reason_not_scored(const EncoderOnly& model, int length, LengthProtocol protocol) {
+  if (!model.config().causal) {
+    if (protocol == LengthProtocol::sliding) return "a masked model predicts no next tokens";
+    if (length <= kMaskedExtraRows) return concat("<s> and </s> leave no room in ", length, " tokens");
+  }
   if (protocol == LengthProtocol::sliding) return streaming_obstacle(model);
   if (protocol == LengthProtocol::full && length > model.longest())
     return concat(model.config().position.encoding, " has positions up to ", model.longest());
   return "";
 }
 
-LengthScorer::LengthScorer(const EncoderOnly& model, Kernels& kernels, std::span<const int32_t> tokens, int32_t bos,
+LengthScorer::LengthScorer(const EncoderOnly& model, Kernels& kernels, const ScoredTokens& text,
                            const ExtrapolationOptions& options, std::function<void(int64_t)> on_tokens)
-    : model_(model),
-      kernels_(kernels),
-      tokens_(tokens),
-      bos_(bos),
-      options_(options),
-      on_tokens_(std::move(on_tokens)) {
-  require(model.config().causal, "[extrapolation] expected a causal language model, got a bidirectional one");
+    : model_(model), kernels_(kernels), text_(text), options_(options), on_tokens_(std::move(on_tokens)) {
+  require(model.config().causal == text.masked.empty(), "[extrapolation] expected ",
+          model.config().causal ? "no masked tokens for a causal model" : "masked tokens for a masked model");
 }
 
 LengthScore LengthScorer::run(int length, LengthProtocol protocol) {
@@ -151,36 +165,36 @@ LengthScore LengthScorer::run(int length, LengthProtocol protocol) {
   require(reason.empty(), "[extrapolation] ", enum_name(protocol), " at length ", length, ": ", reason);
   if (protocol == LengthProtocol::sliding) return score_stream(length);
   const int piece = protocol == LengthProtocol::cut ? std::min(length, options_.trained_length) : length;
-  return score_blocks(length, piece);
+  if (model_.config().causal) return score_blocks(length, piece);
+  return score_blocks(piece - kMaskedExtraRows, piece - kMaskedExtraRows);
 }
 
 LengthScore LengthScorer::score_blocks(int length, int piece) {
   LengthScore score;
   std::vector<int32_t> lengths;  // lengths in the current batch
   int64_t begin = 0, end = 0;    // tokens of the current batch
-  const auto total = int64_t(tokens_.size());
+  const auto total = int64_t(text_.ids.size());
+  const auto add = model_.config().causal ? &LengthScorer::add_batch : &LengthScorer::add_masked_batch;
   while (end < total) {
     const int64_t block_end = std::min((end / length + 1) * length, total);
     const int64_t next = std::min(end + piece, block_end);
     if (next - begin > options_.batch_rows && !lengths.empty()) {
-      add_batch(score, tokens_.subspan(size_t(begin), size_t(end - begin)), lengths);
+      (this->*add)(score, begin, lengths);
       lengths.clear();
       begin = end;
     }
     lengths.push_back(int32_t(next - end));
     end = next;
   }
-  if (!lengths.empty()) add_batch(score, tokens_.subspan(size_t(begin)), lengths);
+  if (!lengths.empty()) (this->*add)(score, begin, lengths);
   return score;
 }
 
-void LengthScorer::add_batch(LengthScore& score, std::span<const int32_t> targets,
-                             const std::vector<int32_t>& lengths) const {
+void LengthScorer::add_batch(LengthScore& score, int64_t begin, const std::vector<int32_t>& lengths) const {
   std::vector<int32_t> inputs, predicted, segments;
-  size_t begin = 0;
   for (const int32_t length : lengths) {
-    const Piece piece = piece_of(targets.subspan(begin, size_t(length)));
-    begin += size_t(length);
+    const Piece piece = piece_of(text_.ids.subspan(size_t(begin), size_t(length)));
+    begin += length;
     if (piece.targets.empty()) continue;
     append_next_token_inputs(inputs, piece.first, piece.targets);
     predicted.insert(predicted.end(), piece.targets.begin(), piece.targets.end());
@@ -191,14 +205,42 @@ void LengthScorer::add_batch(LengthScore& score, std::span<const int32_t> target
   add(score, model_.loss(tape, {to_tensor(inputs), Segments::from_lengths(segments), {}, to_tensor(predicted)}));
 }
 
+void LengthScorer::add_masked_batch(LengthScore& score, int64_t begin, const std::vector<int32_t>& lengths) const {
+  std::vector<int32_t> inputs, rows, predicted, segments;
+  const int64_t first = begin;
+  const auto at = [](const MaskedRow& masked, int64_t row) { return masked.row < row; };
+  auto masked = std::lower_bound(text_.masked.begin(), text_.masked.end(), begin, at);
+  for (const int32_t length : lengths) {
+    const std::span<const int32_t> piece = text_.ids.subspan(size_t(begin), size_t(length));
+    const size_t rows_before = inputs.size();
+    inputs.push_back(text_.bos);
+    for (; masked != text_.masked.end() && masked->row < begin + length; ++masked) {
+      rows.push_back(int32_t(int64_t(inputs.size()) + masked->row - begin));
+      predicted.push_back(masked->id);
+    }
+    inputs.insert(inputs.end(), piece.begin(), piece.end());
+    if (inputs.back() != text_.eos) inputs.push_back(text_.eos);
+    segments.push_back(int32_t(inputs.size() - rows_before));
+    begin += length;
+  }
+  if (!rows.empty()) {
+    Tape tape(kernels_, {.record = false, .precision = options_.precision});
+    const MaskedInput batch{to_tensor(inputs), Segments::from_lengths(segments), to_tensor(rows), to_tensor(predicted)};
+    const CrossEntropySums sums = model_.loss(tape, batch).sums();
+    score.nll += sums.nll;
+    score.tokens += uint64_t(sums.tokens);
+  }
+  on_tokens_(begin - first);
+}
+
 LengthScorer::Piece LengthScorer::piece_of(std::span<const int32_t> tokens) const {
-  return options_.bos ? Piece{bos_, tokens} : Piece{tokens.front(), tokens.subspan(1)};
+  return options_.bos ? Piece{text_.bos, tokens} : Piece{tokens.front(), tokens.subspan(1)};
 }
 
 LengthScore LengthScorer::score_stream(int length) {
   LengthScore score;
   std::vector<int32_t> inputs;
-  const Piece piece = piece_of(tokens_);
+  const Piece piece = piece_of(text_.ids);
   append_next_token_inputs(inputs, piece.first, piece.targets);
   const auto chunk = int32_t(std::min<int64_t>(options_.batch_rows, std::numeric_limits<int32_t>::max()));
   TokenCache cache(int(model_.config().layers), {{.tokens = std::numeric_limits<int32_t>::max(), .first_chunk = chunk}},

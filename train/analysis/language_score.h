@@ -1,4 +1,4 @@
-// Scores documents with a causal language model: perplexity, accuracy, and losses at lengths beyond those of training.
+// Scores documents with a language model: perplexity, accuracy, and losses at lengths beyond those of training.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 
 #include "gyre/core/enum_names.h"
 #include "gyre/core/kernels/kernels.h"
+#include "gyre/data/batch/masking.h"
 #include "gyre/data/store/document_store.h"
 #include "gyre/data/store/token_store.h"
 #include "gyre/models/encoder_only.h"
@@ -40,7 +41,7 @@ struct LanguageScore {
 LanguageScore score_documents(const EncoderOnly& model, Kernels& kernels, const StorePart& part,
                               const ScoreOptions& options);
 
-// Length extrapolation: scores a causal language model on a text at lengths other than its training length.
+// Length extrapolation: scores a language model on a text at lengths other than its training length.
 //
 // The documents form one sequence of tokens, with </s> after each. Every length and protocol scores the same tokens,
 // from the beginning of the sequence; the last block of a length may be shorter than the others. Each block or piece
@@ -54,6 +55,9 @@ LanguageScore score_documents(const EncoderOnly& model, Kernels& kernels, const 
 // every token, which `gyre evaluate perplexity --max-length L --context-window L-1` computes at L times the cost: a
 // cached key was computed with its own L - 1 predecessors in context, so layer k depends on k (L - 1) earlier tokens,
 // and only the first window has a <s>.
+//
+// A masked model predicts the masked tokens of the text, the same at every length. A block or piece has <s> before its
+// tokens and </s> after them, as the samples of its training do; both count in the length. Nothing slides.
 enum class LengthProtocol : uint8_t { cut, full, sliding };
 
 template <>
@@ -70,18 +74,30 @@ struct ExtrapolationOptions {
 // Concatenates a store's documents, with </s> after each, and returns the first `max_tokens` tokens.
 std::vector<int32_t> concatenate_documents(const TokenStore& store, uint64_t max_tokens);
 
+// Masks a text in place, in slices of 512 tokens, so that the masks do not depend on the length of blocks. Returns the
+// masked rows and their ids, in ascending order.
+std::vector<MaskedRow> mask_text(std::span<int32_t> tokens, const Masking& masking);
+
 // Returns the reason why a model cannot be scored at a length, or an empty string if it can.
 std::string reason_not_scored(const EncoderOnly& model, int length, LengthProtocol protocol);
 
 struct LengthScore {
-  double nll = 0;  // nats, summed over all tokens
-  uint64_t tokens = 0;
+  double nll = 0;       // nats, summed over all predicted tokens
+  uint64_t tokens = 0;  // predicted tokens
+};
+
+// The text that a LengthScorer reads.
+struct ScoredTokens {
+  std::span<const int32_t> ids;
+  int32_t bos, eos;
+  std::span<const MaskedRow> masked = {};  // for a masked model: what mask_text() returned
 };
 
 class LengthScorer {
  public:
-  // The model and the tokens must outlive the scorer. `on_tokens` is called with the number of newly scored tokens.
-  LengthScorer(const EncoderOnly& model, Kernels& kernels, std::span<const int32_t> tokens, int32_t bos,
+  // The model and the text must outlive the scorer. `on_tokens` is called with the number of tokens that were newly
+  // scored, or, with a masked model, read.
+  LengthScorer(const EncoderOnly& model, Kernels& kernels, const ScoredTokens& text,
                const ExtrapolationOptions& options, std::function<void(int64_t)> on_tokens);
 
   // Throws an Error if reason_not_scored() returns a reason.
@@ -96,13 +112,14 @@ class LengthScorer {
   Piece piece_of(std::span<const int32_t> tokens) const;
   LengthScore score_blocks(int length, int piece);
   LengthScore score_stream(int length);
-  void add_batch(LengthScore& score, std::span<const int32_t> targets, const std::vector<int32_t>& lengths) const;
+  // Both score a batch of blocks or pieces with these numbers of tokens, the first of which is number `begin`.
+  void add_batch(LengthScore& score, int64_t begin, const std::vector<int32_t>& lengths) const;
+  void add_masked_batch(LengthScore& score, int64_t begin, const std::vector<int32_t>& lengths) const;
   void add(LengthScore& score, const LossResult& loss) const;
 
   const EncoderOnly& model_;
   Kernels& kernels_;
-  std::span<const int32_t> tokens_;
-  int32_t bos_;
+  ScoredTokens text_;
   ExtrapolationOptions options_;
   std::function<void(int64_t)> on_tokens_;
 };

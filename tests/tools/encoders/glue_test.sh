@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests tools/experiments/glue.sh on a few rows of each task.
+# Tests tools/experiments/glue.sh on a few rows of each task, and rotated_encoder.sh, whose runs it fine-tunes.
 . "$(dirname "$0")/../lib.sh"
 glue=$ROOT/tools/experiments/glue.sh
 small_books
@@ -41,3 +41,22 @@ same "runs of other tasks" "$(cut -f 1-4 out/scores.tsv | tr '\t\n' ' ,')" "rte 
 TASKS=wnli rejects 2 'TASKS: expected some of cola, sst2' "$glue" run glue out
 ARMS=pretrain rejects 2 'ARMS: expected some of pretrained, scratch and transformers, got pretrain' "$glue" run glue out
 ARMS=transformers rejects 2 'ARMS: transformers needs PEER' "$glue" run glue out
+
+# A BERT whose table is replaced by rotations.
+# shellcheck disable=SC2086 # several options
+"$GYRE" train mlm $small --preset bert-mini --max-positions 32 --train-sets books.tok --vocab vocab.txt --max-length 32 --mini-batch 4 --after 2u --model bert
+rotated() {
+  UPDATES=4 LONG=2 LENGTH=16 LENGTHS="8 32 48" TOKENS=480 "$ROOT/tools/experiments/rotated_encoder.sh" bert books.txt rotated \
+    --mini-batch-words 64 --valid-freq 2u --save-freq 2u --valid-samples 8 --quiet --cpu-threads 1 > rotated.log 2>&1
+}
+rotated || { cat rotated.log >&2; fail "rotated encoder"; }
+check "the expected time is said" grep -qE '^expected time of the trainings: [0-9]+ minutes$' rotated.log
+same "the rows of the table" "$(sed -nE 's/^\| ([a-z]+) \| [0-9]+\.[0-9]+ \| [0-9]+\.[0-9]+ \| ([0-9]+\.[0-9]+|n.a) \|$/\1 \2/p' rotated/table.md | sed 's/[0-9.]*$//' | paste -sd,)" \
+  "rotated ,table n/a,random "
+check "the table is left out" grep -q 'not read: encoder.embed_positions.weight' rotated/rotated/train.log
+same "updates" "$(tail -qn 1 rotated/{rotated,table,random}/metrics.jsonl | grep -c '"event":"end","updates":4,')" 3
+cp rotated/table.md first.md
+rotated || { cat rotated.log >&2; fail "rotated encoder again"; }
+check "existing results are kept" cmp first.md rotated/table.md
+same "a second call says no time" "$(grep -c expected rotated.log)" 0
+ARMS=rotate rejects 2 'ARMS: expected some of rotated, table and random, got rotate' "$ROOT/tools/experiments/rotated_encoder.sh" bert books.txt rotated

@@ -1,10 +1,11 @@
 #include <doctest/doctest.h>
 
-#include <numeric>
+#include <cmath>
 
 #include "gyre/data/tokenizer/byte_vocabulary.h"
 #include "gyre/models/position/position_table.h"
 #include "gyre/train/analysis/language_score.h"
+#include "gyre/train/tasks/inputs.h"
 #include "tests/train/tiny_run.h"
 
 namespace gyre::test {
@@ -21,11 +22,11 @@ TokenStore make_store(size_t documents) {
   return writer.finish();
 }
 
-std::unique_ptr<EncoderOnly> make_model(const std::string& position) {
+std::unique_ptr<EncoderOnly> make_model(const std::string& position, bool causal = true) {
   EncoderOnlyConfig c;
   set_tiny_layers(c, 0);
   c.layers = 2;
-  c.causal = true;
+  c.causal = causal;
   c.vocab_size = ByteVocabulary().size();
   c.position.encoding = position;
   c.position.get<PositionTableOptions>().max_positions = 12;
@@ -40,7 +41,8 @@ std::unique_ptr<EncoderOnly> make_model(const std::string& position) {
 LengthScore score(const EncoderOnly& model, std::span<const int32_t> tokens, int length, LengthProtocol protocol,
                   const ExtrapolationOptions& options = {}) {
   int64_t scored = 0;
-  LengthScorer scorer(model, cpu_kernels(), tokens, ByteVocabulary().bos(), options, [&](int64_t n) { scored += n; });
+  LengthScorer scorer(model, cpu_kernels(), {tokens, ByteVocabulary().bos(), ByteVocabulary().eos()}, options,
+                      [&](int64_t n) { scored += n; });
   const LengthScore result = scorer.run(length, protocol);
   if (options.bos) CHECK(result.tokens == tokens.size());
   CHECK(scored == int64_t(result.tokens));
@@ -140,6 +142,51 @@ TEST_CASE("extrapolation: no_score gives the reason for lengths without a score"
   const std::vector<int32_t> tokens = concatenate_documents(make_store(3), 20);
   CHECK_THROWS_WITH_AS(score(*learned, tokens, 13, LengthProtocol::full),
                        "[extrapolation] full at length 13: learned has positions up to 12", Error);
+}
+
+TEST_CASE("extrapolation: a masked model predicts the same masked tokens at every length") {
+  const auto learned = make_model("learned", false);
+  const ByteVocabulary v;
+  const std::vector<int32_t> text = concatenate_documents(make_store(3), 1000);
+  std::vector<int32_t> tokens = text;
+  const std::vector<MaskedRow> masked = mask_text(
+      tokens, Masking({.size = v.size(), .mask = 'x', .special = {v.eos()}, .continues_word = {}}, {.share = 0.3}, 0));
+  REQUIRE(masked.size() == size_t(std::lrint(0.3 * double(text.size()))));
+  for (const MaskedRow& row : masked) CHECK(text[size_t(row.row)] == row.id);
+  const auto run = [&](int length, LengthProtocol protocol, const ExtrapolationOptions& options) {
+    int64_t read = 0;
+    LengthScorer scorer(*learned, cpu_kernels(), {tokens, v.bos(), v.eos(), masked}, options,
+                        [&](int64_t n) { read += n; });
+    const LengthScore score = scorer.run(length, protocol);
+    CHECK(score.tokens == masked.size());
+    CHECK(read == int64_t(text.size()));
+    return score.nll;
+  };
+  for (const int length : {3, 7, 12}) {
+    CAPTURE(length);
+    double wanted = 0;  // block by block
+    for (int begin = 0; begin < int(tokens.size()); begin += length - 2) {
+      const int end = std::min(begin + length - 2, int(tokens.size()));
+      std::vector<int32_t> ids{v.bos()}, rows, targets;
+      ids.insert(ids.end(), tokens.begin() + begin, tokens.begin() + end);
+      if (ids.back() != v.eos()) ids.push_back(v.eos());
+      for (const MaskedRow& row : masked) {
+        if (row.row < begin || row.row >= end) continue;
+        rows.push_back(row.row - begin + 1);
+        targets.push_back(row.id);
+      }
+      if (rows.empty()) continue;
+      Tape tape(cpu_kernels(), {.record = false});
+      const auto segments = Segments::from_lengths({int32_t(ids.size())});
+      wanted += learned->loss(tape, {to_tensor(ids), segments, to_tensor(rows), to_tensor(targets)}).sums().nll;
+    }
+    for (const int64_t rows : {1, 9, 4096})
+      CHECK(run(length, LengthProtocol::full, {.batch_rows = rows}) == doctest::Approx(wanted).epsilon(1e-5));
+    CHECK(run(12, LengthProtocol::cut, {.trained_length = length}) == doctest::Approx(wanted).epsilon(1e-5));
+  }
+  CHECK(reason_not_scored(*learned, 2, LengthProtocol::full) == "<s> and </s> leave no room in 2 tokens");
+  CHECK(reason_not_scored(*learned, 13, LengthProtocol::full) == "learned has positions up to 12");
+  CHECK(reason_not_scored(*learned, 8, LengthProtocol::sliding) == "a masked model predicts no next tokens");
 }
 
 }  // namespace gyre::test
