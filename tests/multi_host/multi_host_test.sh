@@ -2,7 +2,7 @@
 # Training across hosts, which are network namespaces with separate links: the same bits as on one host, overlap of
 # communication with backward on a slow link, and a link that goes down.
 . "$(dirname "$0")/../mpi/lib.sh"
-. "$(dirname "$0")/hosts.sh"
+. "$ROOT/tools/scripts/hosts.sh"
 trap 'remove_hosts; rm -rf "$work"' EXIT
 make_hosts 4 || exit
 
@@ -45,3 +45,20 @@ wait "$job" || status=$?
 [ "$status" -ne 0 ] || fail "a link went down and the job succeeded"
 grep -q "rank 1 does not answer: it was stopped or is cut off" job.log || { cat job.log >&2; fail "the error does not name the rank"; }
 echo "ok: a link went down: $(grep -vE '^-*$' job.log | tail -n 1)"
+
+# The experiment that compares such hosts with the plan. It makes hosts of its own.
+remove_hosts
+from_corpus train.en
+awk '{ print } NR % 100 == 0 { print "" }' train.en > books.txt
+scaling() {
+  PIECES=300 HOSTS="1 2" LINKS=500 UPDATES=2 "$ROOT/tools/experiments/scaling.sh" books.txt scaling --layers 1 \
+    --dim-emb 24 > scaling.log 2> scaling.err || { cat scaling.err >&2; fail "the experiment"; }
+}
+scaling
+check "the expected time is said" grep -qE '^expected time: [0-9]+ minutes' scaling.err
+same "the rows of the table" "$(sed -nE 's/^\| ([12]) \| 500 \| [0-9.]+ \| [0-9]+ \| [0-9]+ \| [+-][0-9]+ \| [0-9]+ \| [0-9]+ \|$/\1/p' scaling/table.md | paste -sd,)" 1,2
+same "losses" "$(cut -d'|' -f4 scaling/table.md | sed 1,2d | sort -u | wc -l)" 1
+same "numbers of ranks of the plan" "$(grep -cE '^ +[0-9]+ ' scaling/plan.txt)" 11
+cp scaling/table.md first.md
+scaling
+check "existing results are kept" cmp first.md scaling/table.md
