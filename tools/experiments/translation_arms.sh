@@ -6,14 +6,15 @@
 # left out. OUTPUT gets runs <arm>-<seed>/, runs.tsv (millions of parameters, updates, minutes and the best validation
 # loss of each), scores.tsv, paired.txt and curves.svg. Existing results are kept, so the script resumes an interrupted
 # experiment. Environment:
-#   ARMS="rope sinusoidal"   of rope, sinusoidal, bpe-dropout (rope, p 0.1), r-drop (rope, alpha 5), and sizes of a
-#     model with rope such as 384x6x3: width, encoder and decoder layers (heads of 64, learn-rate 2e-3 sqrt(256 / width))
+#   ARMS="rope sinusoidal"   of rope, sinusoidal, shaw, t5, alibi, bpe-dropout (rope, p 0.1), r-drop (rope, alpha 5),
+#     and sizes of a model with rope such as 384x6x3: width, encoder and decoder layers (heads of 64, learn-rate 2e-3
+#     sqrt(256 / width))
 #   SEEDS="1 2"  RANKS=2  RECIPE=translation-small (of tools/recipes)  PIECES=8000 (of the vocabulary)
 set -euo pipefail
 here=$(dirname "$0")
 . "$here/lib.sh"
 if [ $# -lt 2 ]; then
-  sed -n '3,12s/^# *//p' "$0" >&2
+  sed -n '3,13s/^# *//p' "$0" >&2
   exit 2
 fi
 data=$1
@@ -25,7 +26,7 @@ shopt -s nullglob inherit_errexit
 
 options_of() {
   case $1 in
-    rope | sinusoidal) echo --position "$1" ;;
+    rope | sinusoidal | shaw | t5 | alibi) echo --position "$1" ;;
     bpe-dropout) echo --position rope --bpe-dropout 0.1 ;;
     r-drop) echo --position rope --r-drop 5 ;;
     [1-9]*x[1-9]*x[1-9]*)
@@ -34,7 +35,7 @@ options_of() {
         print "--position rope --dim-emb", n[1], "--transformer-dim-ffn", 4 * n[1], "--transformer-heads", n[1] / 64,
           "--enc-depth", n[2], "--dec-depth", n[3], "--learn-rate", 2e-3 * sqrt(256 / n[1])
       }' ;;
-    *) echo "ARMS: expected rope, sinusoidal, bpe-dropout, r-drop or a size such as 256x6x3, got $1" >&2 && exit 2 ;;
+    *) echo "ARMS: expected rope, sinusoidal, shaw, t5, alibi, bpe-dropout, r-drop or a size such as 256x6x3, got $1" >&2 && exit 2 ;;
   esac
 }
 for arm in $arms; do options_of "$arm" > /dev/null; done

@@ -21,7 +21,7 @@ run() { # UPDATES ARM...
 }
 
 rejects 2 '^SEEDS="1 2"' "$arms" data
-ARMS="rope alibi" rejects 2 'ARMS: expected rope, .*, got alibi' "$arms" data out
+ARMS="rope xl" rejects 2 'ARMS: expected rope, .*, got xl' "$arms" data out
 check "an unknown arm starts nothing" test ! -e out/train.en
 
 run 4 rope sinusoidal bpe-dropout r-drop
@@ -36,6 +36,10 @@ check "a picture" test -s out/curves.svg
 cp -p out/rope-1/t.hyp before
 run 4 rope
 check "translations are kept" test ! out/rope-1/t.hyp -nt before
+run 4 64x1x1 t5
+check "the learning rate of a size" grep -q '^learn-rate = 0.004$' out/64x1x1-1/train.toml
+check "another encoding" grep -q '^position = "t5"$' out/t5-1/train.toml
+same "the list of runs" "$(grep -cE '^(64x1x1|t5)-1	[0-9]\.[0-9]+	4	0	[0-9]+\.[0-9]+$' out/runs.tsv)" 2
 run 8 rope
 check "a run that continued is translated anew" test out/rope-1/t.hyp -nt before
 
