@@ -20,6 +20,8 @@ build/gyre export --to hf --model lm/ --output hf 2> export.log
 contains '"eos_token_id": [0-9]+' < hf/generation_config.json || fail "the ids of an export: $(cat hf/generation_config.json)"
 build/gyre import --from hf hf --output imported 2> import.log
 check "the imported model continues as the exported one" cmp own.json <(generate the --model imported --temperature 0)
+same "the imported model knows the length of the training" "$(build/gyre evaluate extrapolation --model imported --input text.txt \
+  --lengths 16 --protocol full --tokens 64 --json --quiet 2> /dev/null | grep -oE '"trained_length":[0-9]+')" '"trained_length":32'
 check "also in a beam search" cmp <(generate the --model lm/ --beam-size 3) <(generate the --model imported --beam-size 3)
 
 # generation_config.json: defaults for what the user does not give, and all ids that end a text.

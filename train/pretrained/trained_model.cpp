@@ -8,6 +8,7 @@
 #include "gyre/core/io/json.h"
 #include "gyre/core/number_text.h"
 #include "gyre/data/tokenizer/tokenizer_choice.h"
+#include "gyre/models/position/position_table.h"
 #include "gyre/train/checkpoint/lora_record.h"
 #include "gyre/train/checkpoint/model_file.h"
 
@@ -149,8 +150,8 @@ std::optional<std::string> trained_option(const Path& model, const std::string& 
 }
 
 int trained_length(const Path& model, const std::string& which) {
-  const auto length = trained_option(model, which, "max-length");
-  return length ? std::stoi(*length) : 512;
+  if (const auto length = trained_option(model, which, "max-length")) return std::stoi(*length);
+  return int(read_config<EncoderOnlyConfig>(find_run(model)).position.get<PositionTableOptions>().max_positions);
 }
 
 void require_run_vocabulary(const Path& run, const Vocabulary& vocabulary, const std::string& name) {
