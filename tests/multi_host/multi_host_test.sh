@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../mpi/lib.sh"
 . "$ROOT/tools/scripts/hosts.sh"
 trap 'remove_hosts; rm -rf "$work"' EXIT
-make_hosts 4 || exit
+make_hosts 4 2> hosts.log || skip_test multi_host "$(tail -n 1 hosts.log)"
 
 run_on() { # run_on HOSTS RUN OPTION...
   local hosts=$1
@@ -52,13 +52,15 @@ from_corpus train.en
 awk '{ print } NR % 100 == 0 { print "" }' train.en > books.txt
 scaling() {
   PIECES=300 HOSTS="1 2" LINKS=500 UPDATES=2 "$ROOT/tools/experiments/scaling.sh" books.txt scaling --layers 1 \
-    --dim-emb 24 > scaling.log 2> scaling.err || { cat scaling.err >&2; fail "the experiment"; }
+    --dim-emb "$1" > scaling.log 2> scaling.err || { local status=$?; cat scaling.err >&2; return $status; }
 }
-scaling
+scaling 24 || fail "the experiment"
 check "the expected time is said" grep -qE '^expected time: [0-9]+ minutes' scaling.err
 same "the rows of the table" "$(sed -nE 's/^\| ([12]) \| 500 \| [0-9.]+ \| [0-9]+ \| [0-9]+ \| [+-][0-9]+ \| [0-9]+ \| [0-9]+ \|$/\1/p' scaling/table.md | paste -sd,)" 1,2
 same "losses" "$(cut -d'|' -f4 scaling/table.md | sed 1,2d | sort -u | wc -l)" 1
 same "numbers of ranks of the plan" "$(grep -cE '^ +[0-9]+ ' scaling/plan.txt)" 11
-cp scaling/table.md first.md
-scaling
-check "existing results are kept" cmp first.md scaling/table.md
+cp -rp scaling first
+scaling 24 || fail "the experiment again"
+check "existing results are kept" diff -r first scaling
+check "nothing is measured again" test ! scaling/2-500/prediction.json -nt first/2-500/prediction.json
+rejects 2 'has results of other settings: TEXT=books.txt UPDATES=2 PIECES=300 --layers 1 --dim-emb 24; expected' scaling 48

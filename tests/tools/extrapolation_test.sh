@@ -15,7 +15,7 @@ picture() { # picture WHAT FILE.svg
 
 from_corpus train.en
 awk '{ print } NR % 100 == 0 { print "" }' train.en > books.txt
-export VOCAB_SIZE=300
+export PIECES=300
 experiment() {
   tools/experiments/extrapolation.sh books.txt out/ --updates 2 --lengths 16,32,48 --tokens 480 --threads 1 "$@" -- \
     --layers 1 --dim-emb 32 --transformer-dim-ffn 32 --transformer-heads 4 --max-length 32 --quiet
@@ -79,6 +79,8 @@ contains '^ +48 +[0-9.]+ +n/a +n/a$' < learned.txt || fail "the table: $(cat lea
 check "the reason for a missing score" grep -q '^n/a, full at length 48: learned has positions up to 32$' learned.txt
 evaluate alibi 16 --protocol full --quiet > alibi.txt 2> quiet.log
 same "quiet" "$(wc -c < quiet.log)" 0
+rejects 2 'rope-scaling would have no effect: the longest of --lengths, 32, is not beyond the training length, 32' evaluate rope 16,32 --rope-scaling ntk
+rejects 2 'trained-length\] expected at least 0, got -1' evaluate rope 16 --trained-length -1
 rejects 2 'rope-scaling would have no effect: the model.s positions are alibi' evaluate alibi 16 --rope-scaling ntk
 rejects 2 'rope-scaling-factor would have no effect: --rope-scaling is none' evaluate rope 16 --rope-scaling-factor 2
 rejects 1 'expected at least as many tokens as the longest of --lengths, 9999, got 490' evaluate rope 9999

@@ -78,7 +78,8 @@ Documents open_scored_documents(const ScoredDocuments& options, const Path& mode
 }
 
 void ScoredText::add_rows(OptionTable& table) {
-  table.add("--model,-m", model, "PATH", "a run of gyre train lm, a checkpoint in it or a model.safetensors");
+  table.add("--model,-m", model, "PATH",
+            "a run of gyre train lm or gyre import, a checkpoint in it or a model.safetensors");
   table.add("--input,-i", inputs, "FILE...",
             "text, JSON lines (also compressed), folders, patterns, or token stores from gyre data build --documents");
   for (const char* name : {"model", "input"}) table.required(name);

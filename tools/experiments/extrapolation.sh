@@ -2,7 +2,7 @@
 # Trains the same small causal language model with every position encoding and measures its perplexity at lengths beyond
 # the training length (Press et al. 2022; Oka et al. 2025, table 1).
 #   tools/experiments/extrapolation.sh TEXT OUTPUT [FLAG]... [-- OPTIONS OF gyre train lm]
-# TEXT: documents separated by blank lines; the last two are held out for evaluation.
+# TEXT: at least three documents separated by blank lines; the last two are held out for evaluation.
 #   --updates N      updates per model; default 900, which takes 90 minutes on two cores for all models
 #   --only A,B,..    train only these of the encodings listed below
 #   --grid WAVELET   instead: ricker, gaussian, morlet or haar with each line of tools/recipes/wavelet-grid.txt
@@ -13,7 +13,7 @@
 #   --threads N      threads per rank; default 0, the cores divided among the ranks
 # OUTPUT gets runs/NAME and results/NAME.json (gyre evaluate extrapolation) of each model, and report.md, report.json,
 # full.svg, cut.svg, sliding.svg of all results. Existing results are kept, so the script resumes an interrupted
-# experiment. A different number of updates requires a different OUTPUT.
+# experiment. A different number of updates requires a different OUTPUT. Environment: PIECES=2000 (of the vocabulary).
 set -euo pipefail
 here=$(dirname "$0")
 . "$here/lib.sh"
@@ -112,14 +112,7 @@ fi
 
 mkdir -p "$output/runs" "$output/results"
 held_out "$text" "$output"
-if [ ! -e "$output/vocab.model" ]; then
-  head -n 30000 "$output/train.txt" > "$output/sample.txt"
-  "$gyre" vocab --input "$output/sample.txt" --type bpe --size "${VOCAB_SIZE:-2000}" --output "$output/vocab.model"
-  rm "$output/sample.txt"
-fi
-if [ ! -e "$output/text.tok" ]; then
-  "$gyre" data build --vocab "$output/vocab.model" --source "$output/train.txt" --documents blank-line --output "$output/text.tok"
-fi
+bpe_data "$output/train.txt" "$output" "${PIECES:-2000}"
 
 evaluate() { # NAME RUN OPTIONS
   local name=$1 run=$2

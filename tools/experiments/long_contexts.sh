@@ -12,7 +12,7 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 if [ $# -lt 3 ]; then
-  sed -n '4,12s/^# *//p' "$0" >&2
+  sed -n '4,11s/^# *//p' "$0" >&2
   exit 2
 fi
 model=$1 text=$2 output=$3
@@ -29,11 +29,7 @@ fi
 
 mkdir -p "$output/results"
 settings="TOKENS=$tokens TRAINED=$trained CONTINUED=$continued KEYS=$keys SAMPLES=$samples"
-if [ -e "$output/settings" ] && [ "$(cat "$output/settings")" != "$settings" ]; then
-  echo "long_contexts: $output has results of other settings: $(cat "$output/settings")" >&2
-  exit 2
-fi
-echo "$settings" > "$output/settings"
+check_settings "$output" "$settings"
 held_out "$text" "$output"
 
 # The factor by which a length exceeds that of the training.
@@ -51,6 +47,7 @@ score() { # score NAME RUN LENGTH SCALING: unless it is done and the run has not
   "$gyre" evaluate extrapolation --model "$2" --checkpoint last --input "$output/held-out.txt" --documents blank-line \
     --lengths "$3" --trained-length "$trained" --protocol full --tokens "$tokens" --precision auto "${scaling[@]}" \
     --quiet --json > "$result.part"
+  keep_settings "$output" "$settings"
   mv "$result.part" "$result"
   echo "$1 at $3 tokens: $(perplexity "$1" "$3"), $((SECONDS - start)) s" >&2
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares ways to train one translation model, which differ in one thing each, by BLEU and chrF on several test sets.
+# Compares ways to train a translation model by BLEU and chrF on several test sets.
 #   tools/experiments/translation_arms.sh DATA OUTPUT [OPTIONS OF gyre train nmt]...
 # DATA: train/*.en and *.de, parallel files of plain text; tokenized/*, the same in Moses tokens, which are joined to
 # plain text first; valid.en, valid.de; tests/*.en and *.de. Training pairs that contain a line of valid or tests are
@@ -7,14 +7,14 @@
 # loss of each), scores.tsv, paired.txt and curves.svg. Existing results are kept, so the script resumes an interrupted
 # experiment. Environment:
 #   ARMS="rope sinusoidal"   of rope, sinusoidal, shaw, t5, alibi, bpe-dropout (rope, p 0.1), r-drop (rope, alpha 5),
-#     and sizes of a model with rope such as 384x6x3: width, encoder and decoder layers (heads of 64, learn-rate 2e-3
-#     sqrt(256 / width))
+#     and sizes of a model with rope, such as 384x6x3: width, encoder and decoder layers, with heads of 64, an inner
+#     width four times as large, and the learning rate 2e-3 sqrt(256 / width), because wider models need lower ones
 #   SEEDS="1 2"  RANKS=2  RECIPE=translation-small (of tools/recipes)  PIECES=8000 (of the vocabulary)
 set -euo pipefail
 here=$(dirname "$0")
 . "$here/lib.sh"
 if [ $# -lt 2 ]; then
-  sed -n '3,13s/^# *//p' "$0" >&2
+  sed -n '3,12s/^# *//p' "$0" >&2
   exit 2
 fi
 data=$1
@@ -29,16 +29,20 @@ options_of() {
     rope | sinusoidal | shaw | t5 | alibi) echo --position "$1" ;;
     bpe-dropout) echo --position rope --bpe-dropout 0.1 ;;
     r-drop) echo --position rope --r-drop 5 ;;
-    [1-9]*x[1-9]*x[1-9]*)
-      awk -v size="$1" 'BEGIN {
-        split(size, n, "x")
-        print "--position rope --dim-emb", n[1], "--transformer-dim-ffn", 4 * n[1], "--transformer-heads", n[1] / 64,
-          "--enc-depth", n[2], "--dec-depth", n[3], "--learn-rate", 2e-3 * sqrt(256 / n[1])
-      }' ;;
+    [1-9]*x*)
+      [[ $1 =~ ^([1-9][0-9]*)x([1-9][0-9]*)x([1-9][0-9]*)$ && $((BASH_REMATCH[1] % 64)) -eq 0 ]] ||
+        { echo "ARMS: expected a size such as 384x6x3, whose width is a multiple of 64, got $1" >&2; exit 2; }
+      echo --position rope --dim-emb "${BASH_REMATCH[1]}" --transformer-dim-ffn $((4 * BASH_REMATCH[1])) \
+        --transformer-heads $((BASH_REMATCH[1] / 64)) --enc-depth "${BASH_REMATCH[2]}" --dec-depth "${BASH_REMATCH[3]}" \
+        --learn-rate "$(awk -v width="${BASH_REMATCH[1]}" 'BEGIN { print 2e-3 * sqrt(256 / width) }')"
+      ;;
     *) echo "ARMS: expected rope, sinusoidal, shaw, t5, alibi, bpe-dropout, r-drop or a size such as 256x6x3, got $1" >&2 && exit 2 ;;
   esac
 }
 for arm in $arms; do options_of "$arm" > /dev/null; done
+
+settings="DATA=$data RECIPE=${RECIPE:-translation-small} PIECES=${PIECES:-8000}"
+check_settings "$output" "$settings"
 
 prepare() { # writes $output/train.en and train.de
   local language file excluded=()
@@ -59,6 +63,7 @@ if [ ! -e "$output/train.de" ]; then prepare; fi # a function in a condition wou
 if [ ! -e "$output/vocab.model" ]; then
   "$gyre" vocab --input "$output/train.en" "$output/train.de" --type bpe --size "${PIECES:-8000}" --output "$output/vocab.model"
 fi
+keep_settings "$output" "$settings"
 
 train() { # ARM SEED [OPTIONS]...
   local run=$output/$1-$2 launcher=() arm=()
@@ -91,9 +96,11 @@ done
 "$gyre" plot --model "${runs[@]}" --no-train --output "$output/curves.svg"
 
 for run in "${runs[@]}"; do
-  printf '%s\t%s\t%s\n' "${run##*/}" "$(sed -n 's/.*, \([0-9.]*\) M parameters.*/\1/p' "$run/train.log" | tail -n 1)" \
-    "$(sed -nE '$s/.*"updates":([0-9]+).*"best":\{[^}]*"cross-entropy":([0-9.]+).*"seconds":([0-9.]+).*/\1 \3 \2/p' \
-      "$run/metrics.jsonl" | awk '{ printf "%d\t%.0f\t%.3f", $1, $2 / 60, $3 }')"
+  parameters=$(sed -n 's/.*, \([0-9.]*\) M parameters.*/\1/p' "$run/train.log" | tail -n 1)
+  end=$(sed -nE '$s/.*"updates":([0-9]+).*"best":\{[^}]*"cross-entropy":([0-9.]+).*"seconds":([0-9.]+).*/\1 \3 \2/p' \
+    "$run/metrics.jsonl" | awk '{ printf "%d\t%.0f\t%.3f", $1, $2 / 60, $3 }')
+  [ -n "$end" ] || { echo "$run/metrics.jsonl: expected the best cross-entropy in the last line" >&2; exit 1; }
+  printf '%s\t%s\t%s\n' "${run##*/}" "$parameters" "$end"
 done | tee "$output/runs.tsv"
 
 score() { # METRIC RUN TEST

@@ -4,7 +4,7 @@
 #   tools/experiments/translation_million.sh PAIRS OUTPUT [OPTIONS OF gyre train nmt]...
 # PAIRS: sets NAME.en and NAME.de with parallel lines, and dev.en, dev.de and dev.domain, whose lines name a set. TESTS:
 # a folder of other test sets, NAME.en and NAME.de. OUTPUT gets data/, and what translation_arms.sh makes of it: runs,
-# scores.tsv, paired.txt and curves.svg. Existing results are kept, so the script resumes. Environment:
+# runs.tsv, scores.tsv, paired.txt and curves.svg. Existing results are kept, so the script resumes. Environment:
 #   TESTS=  ARMS="rope sinusoidal"  SEEDS="1 2"  RANKS=1
 #   HOURS=3 (of training for each arm and seed; more hours continue the runs)
 #   WEIGHTS="msdocs_ht=0.5 adobe_mt=0.25" (copies of each pair of a set; others have one)

@@ -18,10 +18,10 @@ make_hosts() {
   local i switch
   switch=$(host_name switch)
   if ! ip netns add "$switch" 2> /dev/null; then
-    echo "skipped: network namespaces require root and iproute2"
+    echo "network namespaces: expected root and iproute2" >&2
     return 77
   fi
-  ip netns exec "$switch" ip link add bridge type bridge || { echo "skipped: the kernel does not support bridges"; return 77; }
+  ip netns exec "$switch" ip link add bridge type bridge || { echo "network namespaces: the kernel does not support bridges" >&2; return 77; }
   ip netns exec "$switch" ip link set bridge up
   for ((i = 1; i <= $1; ++i)); do
     hosts=$i

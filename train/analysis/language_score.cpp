@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "gyre/core/error.h"
@@ -126,13 +127,19 @@ std::string streaming_obstacle(const EncoderOnly& model) {
   return model.continuing_obstacle();
 }
 
-}  // namespace
-
 // Rows of a block or piece of a masked model that hold no token of the text: <s> and </s>.
 constexpr int kMaskedExtraRows = 2;
 
+int piece_length(int length, LengthProtocol protocol, int trained_length) {
+  return protocol == LengthProtocol::cut ? std::min(length, trained_length) : length;
+}
+
+}  // namespace
+
 std::vector<MaskedRow> mask_text(std::span<int32_t> tokens, const Masking& masking) {
   constexpr size_t slice = 512;
+  require(tokens.size() <= size_t(std::numeric_limits<int32_t>::max()), "[extrapolation] expected at most ",
+          std::numeric_limits<int32_t>::max(), " tokens for a masked model (--tokens), got ", tokens.size());
   std::vector<MaskedRow> rows;
   for (size_t begin = 0; begin < tokens.size(); begin += slice) {
     for (const MaskedRow& row :
@@ -142,13 +149,13 @@ std::vector<MaskedRow> mask_text(std::span<int32_t> tokens, const Masking& maski
   return rows;
 }
 
-std::string reason_not_scored(const EncoderOnly& model, int length, LengthProtocol protocol) {
-  if (!model.config().causal) {
-    if (protocol == LengthProtocol::sliding) return "a masked model predicts no next tokens";
-    if (length <= kMaskedExtraRows) return concat("<s> and </s> leave no room in ", length, " tokens");
-  }
-  if (protocol == LengthProtocol::sliding) return streaming_obstacle(model);
-  if (protocol == LengthProtocol::full && length > model.longest())
+std::string reason_not_scored(const EncoderOnly& model, int length, LengthProtocol protocol, int trained_length) {
+  const bool is_masked = !model.config().causal;
+  if (protocol == LengthProtocol::sliding)
+    return is_masked ? "a masked model predicts no next tokens" : streaming_obstacle(model);
+  const int piece = piece_length(length, protocol, trained_length);
+  if (is_masked && piece <= kMaskedExtraRows) return concat("<s> and </s> leave no room in ", piece, " tokens");
+  if (piece > model.longest())
     return concat(model.config().position.encoding, " has positions up to ", model.longest());
   return "";
 }
@@ -156,15 +163,15 @@ std::string reason_not_scored(const EncoderOnly& model, int length, LengthProtoc
 LengthScorer::LengthScorer(const EncoderOnly& model, Kernels& kernels, const ScoredTokens& text,
                            const ExtrapolationOptions& options, std::function<void(int64_t)> on_tokens)
     : model_(model), kernels_(kernels), text_(text), options_(options), on_tokens_(std::move(on_tokens)) {
-  require(model.config().causal == text.masked.empty(), "[extrapolation] expected ",
-          model.config().causal ? "no masked tokens for a causal model" : "masked tokens for a masked model");
+  require(model.config().causal == text.masked.empty(), "[extrapolation] expected masked tokens for a masked model ",
+          "and none for a causal one, got ", text.masked.size());
 }
 
 LengthScore LengthScorer::run(int length, LengthProtocol protocol) {
-  const std::string reason = reason_not_scored(model_, length, protocol);
+  const std::string reason = reason_not_scored(model_, length, protocol, options_.trained_length);
   require(reason.empty(), "[extrapolation] ", enum_name(protocol), " at length ", length, ": ", reason);
   if (protocol == LengthProtocol::sliding) return score_stream(length);
-  const int piece = protocol == LengthProtocol::cut ? std::min(length, options_.trained_length) : length;
+  const int piece = piece_length(length, protocol, options_.trained_length);
   if (model_.config().causal) return score_blocks(length, piece);
   return score_blocks(piece - kMaskedExtraRows, piece - kMaskedExtraRows);
 }
@@ -174,63 +181,65 @@ LengthScore LengthScorer::score_blocks(int length, int piece) {
   std::vector<int32_t> lengths;  // lengths in the current batch
   int64_t begin = 0, end = 0;    // tokens of the current batch
   const auto total = int64_t(text_.ids.size());
-  const auto add = model_.config().causal ? &LengthScorer::add_batch : &LengthScorer::add_masked_batch;
+  const int64_t extra_rows = model_.config().causal ? 0 : kMaskedExtraRows;
   while (end < total) {
     const int64_t block_end = std::min((end / length + 1) * length, total);
     const int64_t next = std::min(end + piece, block_end);
-    if (next - begin > options_.batch_rows && !lengths.empty()) {
-      (this->*add)(score, begin, lengths);
+    const int64_t rows = next - begin + extra_rows * int64_t(lengths.size() + 1);
+    if (rows > options_.batch_rows && !lengths.empty()) {
+      add_batch(score, begin, lengths);
       lengths.clear();
       begin = end;
     }
     lengths.push_back(int32_t(next - end));
     end = next;
   }
-  if (!lengths.empty()) (this->*add)(score, begin, lengths);
+  if (!lengths.empty()) add_batch(score, begin, lengths);
   return score;
 }
 
 void LengthScorer::add_batch(LengthScore& score, int64_t begin, const std::vector<int32_t>& lengths) const {
-  std::vector<int32_t> inputs, predicted, segments;
+  const Batch batch = model_.config().causal ? next_token_batch(begin, lengths) : masked_batch(begin, lengths);
+  if (!batch.targets.empty()) {
+    Tape tape(kernels_, {.record = false, .precision = options_.precision});
+    const Tensor rows = batch.rows.empty() ? Tensor() : to_tensor(batch.rows);
+    add(score, model_.loss(tape, {to_tensor(batch.inputs), Segments::from_lengths(batch.segments), rows,
+                                  to_tensor(batch.targets)}));
+  }
+  on_tokens_(std::accumulate(lengths.begin(), lengths.end(), int64_t{0}));
+}
+
+LengthScorer::Batch LengthScorer::next_token_batch(int64_t begin, const std::vector<int32_t>& lengths) const {
+  Batch batch;
   for (const int32_t length : lengths) {
     const Piece piece = piece_of(text_.ids.subspan(size_t(begin), size_t(length)));
     begin += length;
     if (piece.targets.empty()) continue;
-    append_next_token_inputs(inputs, piece.first, piece.targets);
-    predicted.insert(predicted.end(), piece.targets.begin(), piece.targets.end());
-    segments.push_back(int32_t(piece.targets.size()));
+    append_next_token_inputs(batch.inputs, piece.first, piece.targets);
+    batch.targets.insert(batch.targets.end(), piece.targets.begin(), piece.targets.end());
+    batch.segments.push_back(int32_t(piece.targets.size()));
   }
-  if (segments.empty()) return;
-  Tape tape(kernels_, {.record = false, .precision = options_.precision});
-  add(score, model_.loss(tape, {to_tensor(inputs), Segments::from_lengths(segments), {}, to_tensor(predicted)}));
+  return batch;
 }
 
-void LengthScorer::add_masked_batch(LengthScore& score, int64_t begin, const std::vector<int32_t>& lengths) const {
-  std::vector<int32_t> inputs, rows, predicted, segments;
-  const int64_t first = begin;
-  const auto at = [](const MaskedRow& masked, int64_t row) { return masked.row < row; };
-  auto masked = std::lower_bound(text_.masked.begin(), text_.masked.end(), begin, at);
+LengthScorer::Batch LengthScorer::masked_batch(int64_t begin, const std::vector<int32_t>& lengths) const {
+  Batch batch;
+  const auto is_before = [](const MaskedRow& masked, int64_t row) { return masked.row < row; };
+  auto masked = std::lower_bound(text_.masked.begin(), text_.masked.end(), begin, is_before);
   for (const int32_t length : lengths) {
     const std::span<const int32_t> piece = text_.ids.subspan(size_t(begin), size_t(length));
-    const size_t rows_before = inputs.size();
-    inputs.push_back(text_.bos);
+    const size_t rows_before = batch.inputs.size();
+    batch.inputs.push_back(text_.bos);
     for (; masked != text_.masked.end() && masked->row < begin + length; ++masked) {
-      rows.push_back(int32_t(int64_t(inputs.size()) + masked->row - begin));
-      predicted.push_back(masked->id);
+      batch.rows.push_back(int32_t(int64_t(batch.inputs.size()) + masked->row - begin));
+      batch.targets.push_back(masked->id);
     }
-    inputs.insert(inputs.end(), piece.begin(), piece.end());
-    if (inputs.back() != text_.eos) inputs.push_back(text_.eos);
-    segments.push_back(int32_t(inputs.size() - rows_before));
+    batch.inputs.insert(batch.inputs.end(), piece.begin(), piece.end());
+    if (batch.inputs.back() != text_.eos) batch.inputs.push_back(text_.eos);
+    batch.segments.push_back(int32_t(batch.inputs.size() - rows_before));
     begin += length;
   }
-  if (!rows.empty()) {
-    Tape tape(kernels_, {.record = false, .precision = options_.precision});
-    const MaskedInput batch{to_tensor(inputs), Segments::from_lengths(segments), to_tensor(rows), to_tensor(predicted)};
-    const CrossEntropySums sums = model_.loss(tape, batch).sums();
-    score.nll += sums.nll;
-    score.tokens += uint64_t(sums.tokens);
-  }
-  on_tokens_(begin - first);
+  return batch;
 }
 
 LengthScorer::Piece LengthScorer::piece_of(std::span<const int32_t> tokens) const {
@@ -251,6 +260,7 @@ LengthScore LengthScorer::score_stream(int length) {
     const Var states = model_.advance(tape, to_tensor(std::span<const int32_t>(inputs).subspan(begin, count)),
                                       Segments::from_lengths({int32_t(count)}), cache);
     add(score, model_.loss(states, to_tensor(piece.targets.subspan(begin, count))));
+    on_tokens_(int64_t(count));
     begin += count;
   }
   return score;
@@ -259,7 +269,6 @@ LengthScore LengthScorer::score_stream(int length) {
 void LengthScorer::add(LengthScore& score, const LossResult& loss) const {
   score.nll += loss.sums().nll;
   score.tokens += uint64_t(loss.predictions);
-  on_tokens_(loss.predictions);
 }
 
 }  // namespace gyre

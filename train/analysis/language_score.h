@@ -45,8 +45,8 @@ LanguageScore score_documents(const EncoderOnly& model, Kernels& kernels, const 
 //
 // The documents form one sequence of tokens, with </s> after each. Every length and protocol scores the same tokens,
 // from the beginning of the sequence; the last block of a length may be shorter than the others. Each block or piece
-// begins with <s> and has no context before it. Without <s>, nothing predicts the first token of a block or piece,
-// which is not scored.
+// begins with <s> and has no context before it. Without <s>, nothing predicts the first token of a block or piece of a
+// causal model, which is not scored.
 //   cut      blocks of `length`, split into pieces of the training length       (Oka et al. 2025: "non-overlapping")
 //   full     blocks of `length`; a token's context is its block up to the token (fairseq: --context-window 0)
 //   sliding  a token's context is the length - 1 tokens before it               (fairseq: --context-window length - 1)
@@ -57,7 +57,8 @@ LanguageScore score_documents(const EncoderOnly& model, Kernels& kernels, const 
 // and only the first window has a <s>.
 //
 // A masked model predicts the masked tokens of the text, the same at every length. A block or piece has <s> before its
-// tokens and </s> after them, as the samples of its training do; both count in the length. Nothing slides.
+// tokens and, unless it ends with a document, </s> after them, as the samples of its training do; both count in the
+// length. `sliding` is for causal models.
 enum class LengthProtocol : uint8_t { cut, full, sliding };
 
 template <>
@@ -65,9 +66,9 @@ inline constexpr std::pair<LengthProtocol, std::string_view> kEnumNames<LengthPr
     {LengthProtocol::cut, "cut"}, {LengthProtocol::full, "full"}, {LengthProtocol::sliding, "sliding"}};
 
 struct ExtrapolationOptions {
-  int trained_length = 512;
+  int trained_length = 512;   // tokens of a piece of `cut`
   int64_t batch_rows = 4096;  // rows per batch and per chunk of `sliding`; a longer block is a batch by itself
-  bool bos = true;            // whether each block or piece begins with <s>
+  bool bos = true;            // whether each block or piece of a causal model begins with <s>
   Precision precision = Precision::fp32;
 };
 
@@ -75,11 +76,11 @@ struct ExtrapolationOptions {
 std::vector<int32_t> concatenate_documents(const TokenStore& store, uint64_t max_tokens);
 
 // Masks a text in place, in slices of 512 tokens, so that the masks do not depend on the length of blocks. Returns the
-// masked rows and their ids, in ascending order.
+// rows to predict and their ids, in ascending order. Throws for a text of more than 2^31 - 1 tokens.
 std::vector<MaskedRow> mask_text(std::span<int32_t> tokens, const Masking& masking);
 
 // Returns the reason why a model cannot be scored at a length, or an empty string if it can.
-std::string reason_not_scored(const EncoderOnly& model, int length, LengthProtocol protocol);
+std::string reason_not_scored(const EncoderOnly& model, int length, LengthProtocol protocol, int trained_length);
 
 struct LengthScore {
   double nll = 0;       // nats, summed over all predicted tokens
@@ -88,7 +89,7 @@ struct LengthScore {
 
 // The text that a LengthScorer reads.
 struct ScoredTokens {
-  std::span<const int32_t> ids;
+  std::span<const int32_t> ids;  // for a masked model, after mask_text()
   int32_t bos, eos;
   std::span<const MaskedRow> masked = {};  // for a masked model: what mask_text() returned
 };
@@ -96,7 +97,7 @@ struct ScoredTokens {
 class LengthScorer {
  public:
   // The model and the text must outlive the scorer. `on_tokens` is called with the number of tokens that were newly
-  // scored, or, with a masked model, read.
+  // read.
   LengthScorer(const EncoderOnly& model, Kernels& kernels, const ScoredTokens& text,
                const ExtrapolationOptions& options, std::function<void(int64_t)> on_tokens);
 
@@ -112,9 +113,13 @@ class LengthScorer {
   Piece piece_of(std::span<const int32_t> tokens) const;
   LengthScore score_blocks(int length, int piece);
   LengthScore score_stream(int length);
-  // Both score a batch of blocks or pieces with these numbers of tokens, the first of which is number `begin`.
+  struct Batch {
+    std::vector<int32_t> inputs, rows, targets, segments;  // no rows: all are predicted
+  };
+  // lengths: the tokens of each block or piece; the first begins at token `begin` of the text.
   void add_batch(LengthScore& score, int64_t begin, const std::vector<int32_t>& lengths) const;
-  void add_masked_batch(LengthScore& score, int64_t begin, const std::vector<int32_t>& lengths) const;
+  Batch next_token_batch(int64_t begin, const std::vector<int32_t>& lengths) const;
+  Batch masked_batch(int64_t begin, const std::vector<int32_t>& lengths) const;
   void add(LengthScore& score, const LossResult& loss) const;
 
   const EncoderOnly& model_;

@@ -1,5 +1,7 @@
 #include "gyre/train/pretrained/trained_model.h"
 
+#include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 #include <vector>
@@ -151,7 +153,9 @@ std::optional<std::string> trained_option(const Path& model, const std::string& 
 
 int trained_length(const Path& model, const std::string& which) {
   if (const auto length = trained_option(model, which, "max-length")) return std::stoi(*length);
-  return int(read_config<EncoderOnlyConfig>(find_run(model)).position.get<PositionTableOptions>().max_positions);
+  const auto config = read_config<EncoderOnlyConfig>(find_run(model));
+  const int64_t positions = config.position.get<PositionTableOptions>().max_positions;
+  return int(std::min<int64_t>(positions, std::numeric_limits<int>::max()));
 }
 
 void require_run_vocabulary(const Path& run, const Vocabulary& vocabulary, const std::string& name) {

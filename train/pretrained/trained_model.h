@@ -63,8 +63,8 @@ std::shared_ptr<const Vocabulary> load_run_vocabulary(const Path& run, const Pat
 // checkpoint selected by `model` and `which`, or for an average of checkpoints from the newest checkpoint of the run.
 // nullopt if it is unknown, as for an imported model.
 std::optional<std::string> trained_option(const Path& model, const std::string& which, const std::string& name);
-// Returns the number of tokens of a training sample of an encoder-only model. If it is unknown, as for an imported
-// model, returns its number of positions, max_position_embeddings of Hugging Face.
+// Returns --max-length of the training of an encoder-only model. If it is unknown, as for an imported model, returns
+// max_positions of the configuration, which is max_position_embeddings of Hugging Face.
 int trained_length(const Path& model, const std::string& which);
 
 // Loads a model. `model`: a run directory, a checkpoint in it, or its model.safetensors. `which`: selects a checkpoint

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests tools/experiments/glue.sh on a few rows of each task, and rotated_encoder.sh, whose runs it fine-tunes.
+# Tests tools/experiments/glue.sh on a few rows of each task, and rotated_encoder.sh.
 . "$(dirname "$0")/../lib.sh"
 glue=$ROOT/tools/experiments/glue.sh
 small_books
@@ -45,8 +45,11 @@ ARMS=transformers rejects 2 'ARMS: transformers needs PEER' "$glue" run glue out
 # A BERT whose table is replaced by rotations.
 # shellcheck disable=SC2086 # several options
 "$GYRE" train mlm $small --preset bert-mini --max-positions 32 --train-sets books.tok --vocab vocab.txt --max-length 32 --mini-batch 4 --after 2u --model bert
+command -v gnuplot > /dev/null || skip_test rotated_encoder "gnuplot is not installed"
+mkdir "a run"
+mv bert "a run/bert"
 rotated() {
-  UPDATES=4 LONG=2 LENGTH=16 LENGTHS="8 32 48" TOKENS=480 "$ROOT/tools/experiments/rotated_encoder.sh" bert books.txt rotated \
+  UPDATES=4 LONG=2 LENGTH=16 LENGTHS="9 32 48" TOKENS=500 "$ROOT/tools/experiments/rotated_encoder.sh" "a run/bert" books.txt rotated \
     --mini-batch-words 64 --valid-freq 2u --save-freq 2u --valid-samples 8 --quiet --cpu-threads 1 > rotated.log 2>&1
 }
 rotated || { cat rotated.log >&2; fail "rotated encoder"; }
@@ -55,8 +58,17 @@ same "the rows of the table" "$(sed -nE 's/^\| ([a-z]+) \| [0-9]+\.[0-9]+ \| [0-
   "rotated ,table n/a,random "
 check "the table is left out" grep -q 'not read: encoder.embed_positions.weight' rotated/rotated/train.log
 same "updates" "$(tail -qn 1 rotated/{rotated,table,random}/metrics.jsonl | grep -c '"event":"end","updates":4,')" 3
-cp rotated/table.md first.md
+same "predicted tokens at each length" "$(grep -oE '"tokens":[0-9]+,"seconds"' rotated/*.json | cut -d: -f3 | grep -v '^0' | sort -u | wc -l)" 1
+cp -rp rotated first
 rotated || { cat rotated.log >&2; fail "rotated encoder again"; }
-check "existing results are kept" cmp first.md rotated/table.md
+check "existing results are kept" cmp first/table.md rotated/table.md
+check "nothing is scored again" test ! rotated/random.json -nt first/random.json
 same "a second call says no time" "$(grep -c expected rotated.log)" 0
-ARMS=rotate rejects 2 'ARMS: expected some of rotated, table and random, got rotate' "$ROOT/tools/experiments/rotated_encoder.sh" bert books.txt rotated
+again() { "$ROOT/tools/experiments/rotated_encoder.sh" "a run/bert" books.txt rotated; }
+ARMS=rotate rejects 2 'ARMS: expected some of rotated, table and random, got rotate' again
+LENGTH=16 rejects 2 'rotated has results of other settings: PRETRAINED=a run/bert TEXT=books.txt UPDATES=4 LONG=2' again
+rejects 2 'expected LENGTH instead of --max-length' "$ROOT/tools/experiments/rotated_encoder.sh" "a run/bert" books.txt other --max-length 9
+LENGTH=33 rejects 2 'LENGTH: expected at most 32, the number of positions' "$ROOT/tools/experiments/rotated_encoder.sh" "a run/bert" books.txt other
+rejects 1 'rotated/rotated: expected a model with a table of positions' "$ROOT/tools/experiments/rotated_encoder.sh" rotated/rotated books.txt other
+rejects 1 'unknown option --updates' env LENGTH=16 "$ROOT/tools/experiments/rotated_encoder.sh" "a run/bert" books.txt other --updates 2
+check "a call that failed leaves no settings" test ! -e other/settings

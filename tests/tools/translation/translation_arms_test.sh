@@ -21,6 +21,10 @@ run() { # UPDATES ARM...
 }
 
 rejects 2 '^SEEDS="1 2"' "$arms" data
+for size in 100x1x1 64x0x1 64x1x1x1 64x1x1a; do
+  ARMS=$size rejects 2 "ARMS: expected a size such as 384x6x3, whose width is a multiple of 64, got $size" "$arms" data out
+done
+ARMS=box rejects 2 'ARMS: expected rope, .*, got box' "$arms" data out
 ARMS="rope xl" rejects 2 'ARMS: expected rope, .*, got xl' "$arms" data out
 check "an unknown arm starts nothing" test ! -e out/train.en
 
@@ -33,13 +37,16 @@ check "the arms" grep -q '^bpe-dropout = 0.1' out/bpe-dropout-1/train.toml
 check "the arms" grep -q '^r-drop = 5' out/r-drop-1/train.toml
 check "a picture" test -s out/curves.svg
 
+PIECES=300 rejects 2 'out has results of other settings: DATA=data RECIPE=translation-small PIECES=8000' "$arms" data out
 cp -p out/rope-1/t.hyp before
 run 4 rope
 check "translations are kept" test ! out/rope-1/t.hyp -nt before
-run 4 64x1x1 t5
-check "the learning rate of a size" grep -q '^learn-rate = 0.004$' out/64x1x1-1/train.toml
+run 4 t5
 check "another encoding" grep -q '^position = "t5"$' out/t5-1/train.toml
-same "the list of runs" "$(grep -cE '^(64x1x1|t5)-1	[0-9]\.[0-9]+	4	0	[0-9]+\.[0-9]+$' out/runs.tsv)" 2
+same "the list of runs" "$(sed -E 's/[0-9]+\.[0-9]+/F/g' out/runs.tsv)" "t5-1	F	4	0	F"
+ARMS=192x2x1 "$arms" data out --mini-batch-words 300 --after 4u --save-freq 4u --valid-freq 4u --threads 1 --quiet > log 2>&1 || { cat log; fail "a size"; }
+same "the options of a size" "$(grep -E '^(dim-emb|(enc|dec)-depth|transformer-heads|transformer-dim-ffn|learn-rate) = ' out/192x2x1-1/train.toml | paste -sd,)" \
+  "dim-emb = 192,enc-depth = 2,dec-depth = 1,transformer-heads = 3,transformer-dim-ffn = 768,learn-rate = 0.0023094"
 run 8 rope
 check "a run that continued is translated anew" test out/rope-1/t.hyp -nt before
 

@@ -45,7 +45,7 @@ LengthScore score(const EncoderOnly& model, std::span<const int32_t> tokens, int
                       [&](int64_t n) { scored += n; });
   const LengthScore result = scorer.run(length, protocol);
   if (options.bos) CHECK(result.tokens == tokens.size());
-  CHECK(scored == int64_t(result.tokens));
+  CHECK(scored == int64_t(protocol == LengthProtocol::sliding ? result.tokens : tokens.size()));
   return result;
 }
 
@@ -134,11 +134,11 @@ TEST_CASE("extrapolation: a sliding window over the whole text equals one block,
 
 TEST_CASE("extrapolation: no_score gives the reason for lengths without a score") {
   const auto learned = make_model("learned"), rope = make_model("rope");
-  CHECK(reason_not_scored(*learned, 12, LengthProtocol::full).empty());
-  CHECK(reason_not_scored(*learned, 13, LengthProtocol::full) == "learned has positions up to 12");
-  CHECK(reason_not_scored(*learned, 13, LengthProtocol::cut).empty());
-  CHECK(reason_not_scored(*learned, 4, LengthProtocol::sliding) == "learned positions are absolute");
-  CHECK(reason_not_scored(*rope, 1 << 20, LengthProtocol::sliding).empty());
+  CHECK(reason_not_scored(*learned, 12, LengthProtocol::full, 4).empty());
+  CHECK(reason_not_scored(*learned, 13, LengthProtocol::full, 4) == "learned has positions up to 12");
+  CHECK(reason_not_scored(*learned, 13, LengthProtocol::cut, 4).empty());
+  CHECK(reason_not_scored(*learned, 4, LengthProtocol::sliding, 4) == "learned positions are absolute");
+  CHECK(reason_not_scored(*rope, 1 << 20, LengthProtocol::sliding, 4).empty());
   const std::vector<int32_t> tokens = concatenate_documents(make_store(3), 20);
   CHECK_THROWS_WITH_AS(score(*learned, tokens, 13, LengthProtocol::full),
                        "[extrapolation] full at length 13: learned has positions up to 12", Error);
@@ -184,9 +184,28 @@ TEST_CASE("extrapolation: a masked model predicts the same masked tokens at ever
       CHECK(run(length, LengthProtocol::full, {.batch_rows = rows}) == doctest::Approx(wanted).epsilon(1e-5));
     CHECK(run(12, LengthProtocol::cut, {.trained_length = length}) == doctest::Approx(wanted).epsilon(1e-5));
   }
-  CHECK(reason_not_scored(*learned, 2, LengthProtocol::full) == "<s> and </s> leave no room in 2 tokens");
-  CHECK(reason_not_scored(*learned, 13, LengthProtocol::full) == "learned has positions up to 12");
-  CHECK(reason_not_scored(*learned, 8, LengthProtocol::sliding) == "a masked model predicts no next tokens");
+  CHECK(reason_not_scored(*learned, 2, LengthProtocol::full, 4) == "<s> and </s> leave no room in 2 tokens");
+  CHECK(reason_not_scored(*learned, 8, LengthProtocol::cut, 2) == "<s> and </s> leave no room in 2 tokens");
+  CHECK(reason_not_scored(*learned, 20, LengthProtocol::cut, 13) == "learned has positions up to 12");
+  CHECK(reason_not_scored(*learned, 13, LengthProtocol::full, 4) == "learned has positions up to 12");
+  CHECK(reason_not_scored(*learned, 8, LengthProtocol::sliding, 4) == "a masked model predicts no next tokens");
+}
+
+TEST_CASE("extrapolation: masks of a long text do not depend on its end") {
+  const ByteVocabulary v;
+  const Masking masking({.size = v.size(), .mask = 'x', .special = {}, .continues_word = {}}, {}, 0);
+  std::vector<int32_t> text(1500);
+  for (size_t i = 0; i < text.size(); ++i) text[i] = int32_t(i % 90);
+  std::vector<int32_t> whole = text, part(text.begin(), text.begin() + 1024);
+  const std::vector<MaskedRow> rows = mask_text(whole, masking), first = mask_text(part, masking);
+  CHECK(first.size() == 2 * 77);  // 15 % of 512, twice
+  CHECK(rows.size() == first.size() + 71);
+  CHECK(std::equal(first.begin(), first.end(), rows.begin()));
+  CHECK(std::equal(part.begin(), part.end(), whole.begin()));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    CHECK(text[size_t(rows[i].row)] == rows[i].id);
+    if (i > 0) CHECK(rows[i].row > rows[i - 1].row);
+  }
 }
 
 }  // namespace gyre::test

@@ -64,6 +64,10 @@ EncoderOnlyConfig configure(const ExtrapolationArgs& args) {
     rope.scaling = args.rope.scaling;
     rope.original_length = args.score.trained_length;
     rope.scaling_factor = std::max(1.0, double(longest(args)) / args.score.trained_length);
+    if (rope.scaling_factor == 1 && args.scaling_factor == 0 && rope.scaling != RopeScaling::none)
+      throw UsageError("--rope-scaling would have no effect: the longest of --lengths, ", longest(args),
+                       ", is not beyond the training length, ", args.score.trained_length,
+                       "; see --rope-scaling-factor, --trained-length");
   }
   if (args.scaling_factor > 0) {
     if (rope.scaling == RopeScaling::none)
@@ -95,7 +99,7 @@ std::vector<LengthRow> plan(const ExtrapolationArgs& args, const EncoderOnly& mo
   std::vector<LengthRow> rows;
   for (const LengthProtocol protocol : args.protocols)
     for (const int length : args.lengths)
-      rows.push_back({length, protocol, reason_not_scored(model, length, protocol), {}});
+      rows.push_back({length, protocol, reason_not_scored(model, length, protocol, args.score.trained_length), {}});
   return rows;
 }
 
@@ -164,6 +168,7 @@ void check(const ExtrapolationArgs& args) {
   for (const int length : args.lengths)
     if (length < 1) throw UsageError("--lengths: expected lengths of at least 1, got ", length);
   expect_at_least(1, "--mini-batch-words", args.score.batch_rows);
+  expect_at_least(0, "--trained-length", args.score.trained_length);
   if (args.scaling_factor != 0 && args.scaling_factor < 1)
     throw UsageError("--rope-scaling-factor: expected a number of at least 1, got ", args.scaling_factor);
 }
@@ -181,7 +186,11 @@ int evaluate(ExtrapolationArgs& args) {
   args.score.bos = args.text.begins_with_bos(*vocabulary);
   std::vector<int32_t> tokens = read_tokens(args, *vocabulary);
   std::vector<MaskedRow> masked;
-  if (!config.causal) masked = mask_text(tokens, Masking(MaskingVocabulary::of(*vocabulary), {}, 0));
+  if (!config.causal) {
+    args.text.bos.reject("blocks of a masked model begin with <s>");
+    masked = mask_text(tokens, Masking(MaskingVocabulary::of(*vocabulary), {}, 0));
+    require(!masked.empty(), "[extrapolation] expected a text with tokens to mask, got none");
+  }
   std::vector<LengthRow> rows = plan(args, *model);
   score_rows(args, *model, kernels, rows, {tokens, vocabulary->bos(), vocabulary->eos(), masked});
   Json summary = summary_of(args, *model, rows, tokens.size());

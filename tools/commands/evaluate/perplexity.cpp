@@ -47,6 +47,15 @@ Json summary_of(const PerplexityArgs& args, const LanguageScore& score, const st
   return summary;
 }
 
+// The length of the training. An imported model, whose number of positions may be large, has windows of at most a
+// batch.
+int usual_length(const PerplexityArgs& args, const EncoderOnly& model) {
+  int64_t length = std::min<int64_t>(trained_length(args.text.model, args.text.checkpoint), model.longest());
+  if (!trained_option(args.text.model, args.text.checkpoint, "max-length"))
+    length = std::min(length, args.score.batch_rows);
+  return int(length);
+}
+
 int evaluate(PerplexityArgs& args) {
   if (!(args.valid_share >= 0 && args.valid_share < 1))
     throw UsageError("--valid-share: expected a number from 0 to below 1, got ", args.valid_share);
@@ -55,10 +64,7 @@ int evaluate(PerplexityArgs& args) {
   Kernels& kernels = args.device.kernels();
   const auto trained =
       load_trained_model<EncoderOnly>(args.text.model, args.text.checkpoint, args.text.vocabulary, kernels.device());
-  if (args.score.max_length == 0) {
-    args.score.max_length =
-        int(std::min<int64_t>(trained_length(args.text.model, args.text.checkpoint), trained.model->longest()));
-  }
+  if (args.score.max_length == 0) args.score.max_length = usual_length(args, *trained.model);
   args.score.precision = args.precision.on(kernels);
   args.score.bos = args.text.begins_with_bos(*trained.vocabulary);
   const Documents documents = args.text.open(*trained.vocabulary);
@@ -85,8 +91,10 @@ void add_evaluate_perplexity_command(Program& program) {
   args->text.add_rows(table);
   table.add("--valid-share", args->valid_share, "SHARE",
             "score only the part of the data that training with this --valid-share holds out; 0: everything");
-  table.add("--max-length,--tokens-per-sample", args->score.max_length, "TOKENS",
-            "tokens per window; 0: the training length of the model");
+  table.add(
+      "--max-length,--tokens-per-sample", args->score.max_length, "TOKENS",
+      "tokens per window; 0: the training length of the model, or the positions of an imported one, of which at most "
+      "--mini-batch-words");
   table.add("--context-window", args->score.context, "TOKENS",
             "context tokens before the scored tokens of every window except a document's first");
   table.add("--mini-batch-words,--max-tokens", args->score.batch_rows, "TOKENS", "tokens per batch");

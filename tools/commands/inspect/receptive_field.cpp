@@ -250,11 +250,14 @@ void check(const InspectReceptiveFieldArgs& args) {
   if (args.positions.empty()) args.table->reject_group("Untrained models", "there is no --position");
 }
 
-// The default length is four times the longest training length, to show the range beyond it.
+// The default length is four times the longest training length, to show the range beyond it. It has a limit, because
+// the backward pass takes time that grows with the square of the length.
 int usual_length(const InspectReceptiveFieldArgs& args) {
-  int longest = 0;
-  for (const Path& model : args.models) longest = std::max(longest, trained_length(model, args.options.checkpoint));
-  return longest > 0 ? 4 * longest : 1024;
+  constexpr int64_t limit = 8192;
+  int64_t longest = 0;
+  for (const Path& model : args.models)
+    longest = std::max<int64_t>(longest, trained_length(model, args.options.checkpoint));
+  return longest > 0 ? int(std::min(4 * longest, limit)) : 1024;
 }
 
 std::vector<ReceptiveField> measure(const InspectReceptiveFieldArgs& args) {
@@ -307,9 +310,9 @@ void add_inspect_receptive_field_command(Program& program) {
   table.add("--input,-i", args->options.inputs, "FILE...",
             "text for the runs, or one token store; default: ids drawn uniformly from the vocabulary");
   args->options.bos.add_row(table);
-  table.add(
-      "--length", args->options.length, "TOKENS",
-      "length of the texts, limited by the positions of a model; 0: four times the longest training length, or 1024");
+  table.add("--length", args->options.length, "TOKENS",
+            "length of the texts, limited by the positions of a model; 0: four times the longest training length, at "
+            "most 8192, or 1024");
   table.add("--samples", args->options.samples, "TEXTS",
             "number of texts to average over, with new weights for each in untrained models");
   table.add("--seed", args->options.seed, "NUMBER", "random seed of ids and untrained weights");
