@@ -1,7 +1,6 @@
 # Library of the tests with several ranks: tests/tools/lib.sh, and a training run on two ranks.
 . "$(dirname "${BASH_SOURCE[0]}")/../tools/lib.sh"
 export OPENBLAS_NUM_THREADS=1
-mpirun() { "$ROOT/tools/scripts/mpirun.sh" "$@"; }
 small_corpus > corpus.log 2>&1
 
 # Prints the command of a rank of a run in directory $1; further arguments are options.

@@ -4,10 +4,6 @@
 mkdir -p build && ln -s "$GYRE" build/gyre
 answers() { build/gyre evaluate answers "$@" 2> report.txt; }
 passkey() { build/gyre evaluate passkey "$@" 2> report.txt; }
-picture() { # picture WHAT FILE.svg
-  grep -q '<svg' "$2" || fail "$1: $2 is not a picture"
-  echo "ok: $1"
-}
 
 # Predictions as LongBench's pred.py writes them, with the scores that its eval.py computes.
 mkdir pred

@@ -6,9 +6,8 @@ mkdir -p build && ln -s "$GYRE" build/gyre
 golden=$ROOT/tests/train/golden/choice
 choice() { build/gyre evaluate choice "$@" 2> choice.log; }
 score() { build/gyre score --quiet "$@"; }
-# numbers NAME: the numbers of the lists of a key, one on each line. near FILE FILE: all are within 1e-4.
+# numbers NAME: the numbers of the lists of a key, one on each line.
 numbers() { grep -oE "\"$1\": ?(\[[][0-9.e, -]*\]+|[0-9.e+-]+)" | grep -oE -- '-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?'; }
-near() { paste "$1" "$2" | awk 'NF != 2 || ($1 - $2) ^ 2 > 1e-8 { bad = 1 } END { exit bad || NR == 0 }'; }
 
 build/gyre import --from hf "$golden" --output imported 2> import.log
 

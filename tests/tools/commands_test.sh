@@ -4,7 +4,6 @@
 . "$(dirname "$0")/lib.sh"
 mkdir -p build && ln -s "$GYRE" build/gyre
 ln -s "$ROOT/tools" tools
-mpirun() { tools/scripts/mpirun.sh "$@"; }
 
 build/gyre data generate --output . --train 400 --val 20 --test 20
 build/gyre vocab --input train.en train.de --type bpe --size 300 --output vocab.model

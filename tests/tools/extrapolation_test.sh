@@ -8,10 +8,6 @@ close() { # close WHAT GOT WANTED
   awk -v a="$2" -v b="$3" 'BEGIN { d = a - b; exit !(d < 1e-4 * b && d > -1e-4 * b) }' || fail "$1: expected $3, got $2"
   echo "ok: $1"
 }
-picture() { # picture WHAT FILE.svg
-  grep -q '<svg' "$2" || fail "$1: $2 is not a picture"
-  echo "ok: $1"
-}
 
 from_corpus train.en
 awk '{ print } NR % 100 == 0 { print "" }' train.en > books.txt

@@ -3,7 +3,6 @@
 # the gradients of all ranks is that of the all-reduce.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/tools/browser/browsers.sh"
-mpirun() { "$ROOT/tools/scripts/mpirun.sh" "$@"; }
 
 mpirun -n 2 "$GYRE" inspect page --preset transformer-tiny --output two.html > out.txt
 same "no output" "$(cat out.txt)" ""

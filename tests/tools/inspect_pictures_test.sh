@@ -1,10 +1,6 @@
 #!/usr/bin/env bash
 # Tests gyre inspect rope and receptive-field: their numbers, their pictures, and the errors of wrong calls.
 . "$(dirname "$0")/lib.sh"
-picture() { # picture WHAT FILE.svg
-  grep -q '<svg' "$2" || fail "$1: $2 is not a picture"
-  echo "ok: $1"
-}
 below() { # below WHAT A B: A < B
   awk -v a="$2" -v b="$3" 'BEGIN { exit !(a + 0 < b + 0) }' || fail "$1: $2 is not below $3"
   echo "ok: $1 ($2 < $3)"

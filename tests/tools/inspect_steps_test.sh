@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Tests gyre inspect profile, step and anomaly from outside.
 . "$(dirname "$0")/lib.sh"
-mpirun() { "$ROOT/tools/scripts/mpirun.sh" "$@"; }
 tiny="--preset transformer-tiny --vocab-size 300 --segments 2 --length 6"
 
 # Profile: the rows by op and by module have the same total time; pictures and traces.
@@ -19,8 +18,8 @@ done
 total() { # total LIST: prints the sum of the milliseconds of its rows
   grep -oE "\"$1\":\[[^]]*\]" profile.json | grep -oE '"ms":[0-9.e+-]+' | awk -F: '{ sum += $2 } END { printf "%.3f", sum }'
 }
-near() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > 0 && b / a > 0.999 && b / a < 1.001) }'; }
-check "ops and modules add up to the same" near "$(total ops)" "$(total modules)"
+about() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > 0 && b / a > 0.999 && b / a < 1.001) }'; }
+check "ops and modules add up to the same" about "$(total ops)" "$(total modules)"
 check "the memory over a step is drawn" grep -q '<svg' memory.svg
 check "a trace of one rank" grep -q '"name":"rank 0"' trace.json
 mpirun -n 2 "$GYRE" inspect profile $tiny --steps 1 --trace ranks.json > profile.txt

@@ -3,7 +3,6 @@
 . "$(dirname "$0")/lib.sh"
 mkdir -p build && ln -s "$GYRE" build/gyre
 ln -s "$ROOT/tools" tools
-mpirun() { tools/scripts/mpirun.sh "$@"; }
 
 from_corpus {train,val}.en
 as_documents train.en > books.txt

@@ -25,6 +25,16 @@ same() { # same NAME GOT WANTED: fails unless both strings are equal
   echo "ok: $1"
 }
 
+picture() { # picture WHAT FILE.svg
+  grep -q '<svg' "$2" || fail "$1: $2 is not a picture"
+  echo "ok: $1"
+}
+
+# near FILE FILE: whether two columns of numbers differ by at most 1e-4
+near() { paste "$1" "$2" | awk 'NF != 2 || ($1 - $2) ^ 2 > 1e-8 { bad = 1 } END { exit bad || NR == 0 }'; }
+
+mpirun() { "$ROOT/tools/scripts/mpirun.sh" "$@"; }
+
 # Report skipped tests to tools/scripts/run_tests.sh: `skipped PART REASON` for a part of the test, `skip_test REASON`
 # for the whole test, which it ends.
 skipped() { printf 'skipped'; printf ': %s' "$@"; echo; }

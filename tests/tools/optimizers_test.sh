@@ -3,7 +3,6 @@
 . "$(dirname "$0")/lib.sh"
 mkdir -p build && ln -s "$GYRE" build/gyre
 ln -s "$ROOT/tools" tools
-mpirun() { tools/scripts/mpirun.sh "$@"; }
 
 small_books
 small="--train-sets books.txt --vocab vocab.txt --preset llama-tiny --layers 2 --dim-emb 32 --transformer-heads 2

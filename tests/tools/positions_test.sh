@@ -2,7 +2,7 @@
 # Tests every position encoding and kind of attention: a run on one rank, and a run on two ranks that resumes on one,
 # have the same bits.
 . "$(dirname "$0")/lib.sh"
-mpirun() { OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 "$ROOT/tools/scripts/mpirun.sh" "$@"; }
+export OPENBLAS_NUM_THREADS=1
 
 from_corpus train.en vocab.model
 train() { # RUN UPDATES OPTIONS

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Tests from outside how text is read: pipes, compressed files, JSON lines, folders, patterns, line ends.
 . "$(dirname "$0")/lib.sh"
-mpirun() { "$ROOT/tools/scripts/mpirun.sh" "$@"; }
 small_corpus
 as_documents train.en > books.txt
 "$GYRE" vocab --input books.txt --type byte-bpe --size 300 --output bpe.json 2> vocab.log

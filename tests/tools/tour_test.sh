@@ -3,7 +3,6 @@
 . "$(dirname "$0")/lib.sh"
 mkdir bin && ln -s "$GYRE" bin/gyre
 PATH=$PWD/bin:$PATH
-mpirun() { "$ROOT/tools/scripts/mpirun.sh" "$@"; }
 command -v dot > /dev/null || skip_test "graphviz is not installed"
 
 tour=$ROOT/tools/docs/autodiff.md

@@ -33,7 +33,6 @@ rejects 2 '--weights. expected a number for each of 2 models, got 1' "$GYRE" tra
 
 # Scores equal those that translate computed, for any batches, models and means.
 sums() { awk -F ' \\|\\|\\| ' '{ sub("F0= ", "", $3); print $3 }' "$1"; }
-near() { paste "$1" "$2" | awk '{ d = $1 - $2; if (NF != 2 || d > 1e-4 || d < -1e-4) exit 1 } END { if (NR == 0) exit 1 }'; }
 for models in "bytes1" "bytes1 bytes2" "bytes1 bytes2 --ensemble-mean log-probabilities"; do
   translate --model $models --n-best 3 --beam-size 3 --max-length-factor 0.5 > nbest
   same "entries of the n-best list" "$(wc -l < nbest)" 60

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Tests translation models in the formats of other programs, two vocabularies, prefixes and alignments from outside.
 . "$(dirname "$0")/../lib.sh"
-near() { paste "$1" "$2" | awk '{ d = $1 - $2; if (NF != 2 || d > 1e-4 || d < -1e-4) exit 1 } END { if (NR == 0) exit 1 }'; }
 translate() { "$GYRE" translate --quiet --input test.en --max-length-factor 0.5 "$@"; }
 golden=$ROOT/tests/train/golden/marian/swish
 
