@@ -5,7 +5,7 @@
 # TEXT: documents separated by blank lines. OUTPUT gets a run for each number of hosts and rate of links, table.md, and
 # plan.txt, the plan for 1 to 1,024 hosts with the first of LINKS. Existing results are kept, so the script resumes; other
 # settings require another OUTPUT. Requires root. A host has one rank of one thread. Hosts beyond the number of cores
-# share them; the plan for N hosts takes the rates that N processes measure at once. Environment:
+# share them; the plan for N hosts takes the rate of training steps that N processes have at once. Environment:
 #   HOSTS="1 2 4"  LINKS="500 100" (Mbit/s of each host)  UPDATES=8 (of 8,192 tokens)  PIECES=4000 (of the vocabulary)
 set -euo pipefail
 here=$(dirname "$0")
@@ -17,6 +17,7 @@ if [ $# -lt 2 ]; then
 fi
 text=$1 output=$2
 shift 2
+options=("$@")
 gyre=$(realpath "${GYRE:-build/gyre}")
 updates=${UPDATES:-8} pieces=${PIECES:-4000}
 read -ra counts <<< "${HOSTS:-1 2 4}"
@@ -33,7 +34,7 @@ mkdir -p "$output"
 settings="TEXT=$text UPDATES=$updates PIECES=$pieces $*"
 check_settings "$output" "$settings"
 bpe_data "$text" "$output" "$pieces"
-model=(--preset llama-tiny --max-length 512 --mini-batch-words 8192 --vocab "$output/vocab.model" "$@")
+model=(--preset llama-tiny --max-length 512 --mini-batch-words 8192 --vocab "$output/vocab.model" "${options[@]}")
 
 plan() { # LINK [OPTIONS]...
   "$gyre" plan lm "${model[@]}" --cpu-threads 1 --link-gbit "$(awk -v link="$1" 'BEGIN { print link / 1000 }')" "${@:2}" \
@@ -41,27 +42,21 @@ plan() { # LINK [OPTIONS]...
 }
 field() { sed -nE "s/.*\"$1\":([0-9.e+-]+).*/\1/p"; }
 
-measure_rates() { # COUNT: writes --gflops and --memory-gb of the slowest of so many processes at once, unless it is done
+measure_rate() { # COUNT: writes the rate of training steps of the slowest of so many processes at once, unless it is done
   local i process processes=()
-  [ ! -e "$output/rates.$1" ] || return 0
-  rm -f "$output"/rate.*
+  [ ! -e "$output/rate.$1" ] || return 0
   for ((i = 1; i <= $1; ++i)); do
-    plan 1000 --ranks 1 --json > "$output/rate.$i" &
+    "$gyre" inspect profile --preset llama-tiny --vocab-size "$pieces" --segments 16 --length 512 --cpu-threads 1 --steps 1 \
+      "${options[@]}" --json > "$output/profile.$i" &
     processes+=($!)
   done
   for process in "${processes[@]}"; do wait "$process"; done
-  {
-    echo --gflops "$(cat "$output"/rate.* | field gflops | sort -g | sed -n 1p)"
-    echo --memory-gb "$(cat "$output"/rate.* | field memory_gb_per_second | sort -g | sed -n 1p)"
-  } > "$output/rates.part"
-  rm "$output"/rate.*
-  mv "$output/rates.part" "$output/rates.$1"
+  for ((i = 1; i <= $1; ++i)); do grep -oE '"gflops":[0-9.]+' "$output/profile.$i" | sed -n 1p; done | cut -d: -f2 | sort -g |
+    sed -n 1p > "$output/rate.part"
+  rm "$output"/profile.*
+  mv "$output/rate.part" "$output/rate.$1"
 }
-predict() { # COUNT LINK [OPTIONS]...
-  local rates
-  read -r -d '' -a rates < "$output/rates.$1" || true # the end of the file is the delimiter
-  plan "$2" "${rates[@]}" "${@:3}"
-}
+predict() { plan "$2" --gflops "$(cat "$output/rate.$1")" "${@:3}"; } # COUNT LINK [OPTIONS]...
 
 measure() { # COUNT LINK
   local run=$output/$1-$2
@@ -82,7 +77,7 @@ done
 if [ "${#left[@]}" -gt 0 ]; then
   trap remove_hosts EXIT
   make_hosts "$(printf '%s\n' "${counts[@]}" | sort -n | tail -n 1)"
-  for count in "${counts[@]}"; do measure_rates "$count"; done
+  for count in "${counts[@]}"; do measure_rate "$count"; done
   keep_settings "$output" "$settings"
   for pair in "${left[@]}"; do predict ${pair} --ranks "${pair% *}" --json; done | field step_seconds |
     awk -v updates=$((updates + 2)) \
