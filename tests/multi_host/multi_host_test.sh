@@ -58,7 +58,7 @@ scaling 24 || fail "the experiment"
 check "the expected time is said" grep -qE '^expected time: [0-9]+ minutes' scaling.err
 same "the rows of the table" "$(sed -nE 's/^\| ([12]) \| 500 \| [0-9.]+ \| [0-9]+ \| [0-9]+ \| [+-][0-9]+ \| [0-9]+ \| [0-9]+ \|$/\1/p' scaling/table.md | paste -sd,)" 1,2
 same "losses" "$(cut -d'|' -f4 scaling/table.md | sed 1,2d | sort -u | wc -l)" 1
-same "numbers of ranks of the plan" "$(grep -cE '^ +[0-9]+ ' scaling/plan.txt)" 11
+same "numbers of ranks of the plan" "$(grep -cE '^ +[0-9]+ ' scaling/plan-500.txt)" 11
 cp -rp scaling first
 scaling 24 || fail "the experiment again"
 check "existing results are kept" diff -r first scaling

@@ -3,9 +3,9 @@
 # gyre plan predicts; and plans it for more ranks.
 #   tools/experiments/scaling.sh TEXT OUTPUT [OPTIONS OF THE MODEL]...
 # TEXT: documents separated by blank lines. OUTPUT gets a run for each number of hosts and rate of links, table.md, and
-# plan.txt, the plan for 1 to 1,024 hosts with the first of LINKS. Existing results are kept, so the script resumes; other
-# settings require another OUTPUT. Requires root. A host has one rank of one thread. Hosts beyond the number of cores
-# share them; the plan for N hosts takes the rate of training steps that N processes have at once. Environment:
+# plan-LINK.txt, the plan for 1 to 1,024 hosts with the first of LINKS. Existing results are kept, so the script resumes;
+# other settings require another OUTPUT. Requires root. A host has one rank of one thread. Hosts beyond the number of
+# cores share them; the plan for N hosts takes the rate of training steps that N processes have at once. Environment:
 #   HOSTS="1 2 4"  LINKS="500 100" (Mbit/s of each host)  UPDATES=8 (of 8,192 tokens)  PIECES=4000 (of the vocabulary)
 set -euo pipefail
 here=$(dirname "$0")
@@ -103,5 +103,8 @@ fi
     done
   done
 } | tee "$output/table.md"
-predict "${counts[0]}" "${links[0]}" > "$output/plan.part"
-mv "$output/plan.part" "$output/plan.txt"
+plan=$output/plan-${links[0]}.txt
+if [ ! -e "$plan" ]; then
+  predict "${counts[0]}" "${links[0]}" > "$output/plan.part"
+  mv "$output/plan.part" "$plan"
+fi
