@@ -87,11 +87,12 @@ struct LengthScore {
   uint64_t tokens = 0;  // predicted tokens
 };
 
-// The text that a LengthScorer reads.
+// The text that a LengthScorer reads. For a masked model, mask_text() has changed `ids` and returned `masked`, which a
+// causal model lacks, because it predicts every token.
 struct ScoredTokens {
-  std::span<const int32_t> ids;  // for a masked model, after mask_text()
+  std::span<const int32_t> ids;
   int32_t bos, eos;
-  std::span<const MaskedRow> masked = {};  // for a masked model: what mask_text() returned
+  std::span<const MaskedRow> masked = {};
 };
 
 class LengthScorer {
