@@ -6,6 +6,7 @@
 #   bpe_data TEXT OUTPUT PIECES  makes OUTPUT/vocab.model, joint BPE of that many pieces learned from the first 30,000
 #                                lines, and OUTPUT/text.tok, a token store, unless they exist
 #   check_ended RUN              fails if a signal ended the training of a run
+#   table_head NAME COLUMN...    prints the head of a table in Markdown: a column of names, and columns of numbers
 
 check_settings() {
   if [ -e "$1/settings" ] && [ "$(cat "$1/settings")" != "$2" ]; then
@@ -45,4 +46,12 @@ check_ended() {
     echo "a signal ended the training of $1; the same call goes on" >&2
     return 1
   fi
+}
+
+table_head() {
+  printf '| %s |' "$1"
+  printf ' %s |' "${@:2}"
+  printf '\n|---|'
+  printf -- '---:|%.0s' "${@:2}"
+  echo
 }

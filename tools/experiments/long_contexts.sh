@@ -91,11 +91,7 @@ if [ "$updates" -gt 0 ]; then
 fi
 
 {
-  printf '| frequencies |'
-  printf ' %s |' "${lengths[@]}"
-  printf '\n|---|'
-  printf -- '---:|%.0s' "${lengths[@]}"
-  echo
+  table_head frequencies "${lengths[@]}"
   for name in "${names[@]}"; do
     printf '| %s |' "$name"
     for length in "${lengths[@]}"; do perplexity "$name" "$length" | awk '{ printf($1 == "null" ? " n/a |" : " %.2f |", $1) }'; done

@@ -110,11 +110,7 @@ for arm in "${arms[@]}"; do
   fi
 done
 {
-  printf '| model |'
-  printf ' %s |' "${lengths[@]}"
-  printf '\n|---|'
-  printf -- '---:|%.0s' "${lengths[@]}"
-  echo
+  table_head model "${lengths[@]}"
   for arm in "${arms[@]}"; do
     printf '| %s |' "$arm"
     grep -oE '"cross_entropy":([0-9.e+-]+|null)' "$output/$arm.json" |
