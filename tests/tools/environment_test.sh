@@ -74,8 +74,9 @@ for signal in $signals; do slow "$signal" env; done
 slow nohup nohup
 slow ranks "$mpirun" -n 2
 slow interrupted "$mpirun" -n 2 # this shell starts it with SIGINT ignored
-slow direct mpirun --oversubscribe -n 2
-slow patient mpirun --oversubscribe -n 2 --mca odls_base_sigkill_timeout 3
+# `env`: in lib.sh, mpirun is a function that starts mpirun.sh.
+slow direct env mpirun --oversubscribe -n 2
+slow patient env mpirun --oversubscribe -n 2 --mca odls_base_sigkill_timeout 3
 delay=30 slow twice env
 { $tiny --cpu-threads 1 --after 100000u --optimizer-delay 3 --model reader 2>&1 || true; } | head -n 1 > reader.log &
 for run in "${!jobs[@]}" reader; do wait_for "an update of $run" has_updates "$run" 2; done
