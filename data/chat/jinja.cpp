@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "gyre/core/error.h"
+#include "gyre/core/number_text.h"
+#include "gyre/data/text/letter_case.h"
 #include "gyre/data/text/utf8.h"
 
 namespace gyre {
@@ -122,23 +124,46 @@ Value checked_text(std::string text, const Place& at) {
   return Value::text(std::move(text));
 }
 
-// json.dumps() of Python without ASCII escapes. indent: -1 for one line.
-void write_json(const Json& json, int indent, int level, std::string& text) {
+// Fails if a value takes more memory than a text may, or is nested deeper than recursion through it should go.
+void check_size(const Json& json, int depth, size_t& bytes, const Place& at) {
+  bytes += sizeof(Json) + (json.is_string() ? json.get_ref<const std::string&>().size() : 0);
+  if (bytes > kLongestText) at.fail("expected a value of at most ", kLongestText, " bytes");
+  if (depth > kDeepest) at.fail("expected nesting of at most ", kDeepest);
+  if (json.is_structured())
+    for (const Json& element : json) check_size(element, depth + 1, bytes, at);
+}
+
+Value checked(Json json, const Place& at) {
+  size_t bytes = 0;
+  check_size(json, 0, bytes, at);
+  return Value(std::move(json));
+}
+
+// The options of json.dumps() of Python.
+struct JsonForm {
+  bool ascii = false, sorts = false;
+  int64_t indent = -1;  // -1: one line
+  std::string between_items = ", ", after_key = ": ";
+};
+
+void write_json(const Json& json, const JsonForm& form, int64_t level, std::string& text) {
+  const auto dump = [&](const Json& value) { return value.dump(-1, ' ', form.ascii, Json::error_handler_t::replace); };
   if (json.empty() || !json.is_structured()) {
-    text += json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    text += dump(json);
     return;
   }
-  const auto new_line = [&](int deeper) {
-    if (indent >= 0) text += "\n" + std::string(size_t(indent) * size_t(level + deeper), ' ');
+  const auto new_line = [&](int64_t deeper) {
+    if (form.indent >= 0) text += "\n" + std::string(size_t(form.indent * (level + deeper)), ' ');
   };
+  std::vector<std::pair<std::string, const Json*>> items;
+  for (const auto& item : json.items()) items.emplace_back(json.is_object() ? item.key() : "", &item.value());
+  if (form.sorts && json.is_object()) std::ranges::sort(items);
   text += json.is_object() ? '{' : '[';
-  bool is_first = true;
-  for (const auto& item : json.items()) {
-    if (!is_first) text += indent >= 0 ? "," : ", ";
-    is_first = false;
+  for (const auto& item : items) {
+    if (&item != &items.front()) text += form.between_items;
     new_line(1);
-    if (json.is_object()) text += Json(item.key()).dump(-1, ' ', false, Json::error_handler_t::replace) + ": ";
-    write_json(item.value(), indent, level + 1, text);
+    if (json.is_object()) text += dump(Json(item.first)) + form.after_key;
+    write_json(*item.second, form, level + 1, text);
   }
   new_line(0);
   text += json.is_object() ? '}' : ']';
@@ -166,7 +191,7 @@ Value list_of(const std::vector<Value>& values, const Place& at) {
     if (!value.is_json()) at.fail("expected elements of a list, got ", kind_of(value));
     list.push_back(value.json());
   }
-  return Value(std::move(list));
+  return checked(std::move(list), at);
 }
 
 // value.name or value["name"]
@@ -224,19 +249,44 @@ bool contains(const Value& whole, const Value& part, const Place& at) {
 
 // ---- Methods, filters, tests and functions -------------------------------------------------------------------------
 
+// Arguments of a call, and those of a known callable in the order of its parameters; undefined if not given.
 struct Arguments {
   std::vector<Value> values;
   Names named;
-
-  Value get(size_t i, std::string_view name = {}) const {
-    if (const auto place = named.find(name); place != named.end()) return place->second;
-    return i < values.size() ? values[i] : Value();
-  }
 };
+using Bound = std::vector<Value>;
+
+Bound bound(const std::vector<std::string>& parameters, const std::string& callable, const Arguments& given,
+            const Place& at) {
+  if (given.values.size() > parameters.size())
+    at.fail(callable, ": expected at most ", counted(parameters.size(), "argument"), ", got ", given.values.size());
+  Bound values(parameters.size());
+  std::ranges::copy(given.values, values.begin());
+  for (const auto& [name, value] : given.named) {
+    const auto place = std::ranges::find(parameters, name);
+    if (place == parameters.end()) at.fail(callable, ": there is no argument ", name, " that Gyre knows");
+    Value& target = values[size_t(place - parameters.begin())];
+    if (target.is_defined()) at.fail(callable, ": the argument ", name, " is given twice");
+    target = value;
+  }
+  return values;
+}
+
+// Parameters by the name of what can be called.
+using Callables = std::map<std::string, std::vector<std::string>, std::less<>>;
+
+Bound bound(const Callables& known, const std::string& name, const std::string& callable, const Arguments& given,
+            const Place& at) {
+  const auto found = known.find(name);
+  if (found == known.end()) at.fail("there is no ", callable, " that Gyre knows");
+  return bound(found->second, callable, given, at);
+}
+
+bool is_given(const Value& argument) { return argument.is_defined() && !argument.is_none(); }
 
 // str.strip() and its one-sided forms. characters: undefined for white space.
 std::string stripped(const std::string& text, const Value& characters, bool left, bool right, const Place& at) {
-  const bool has_set = characters.is_json() && !characters.is_none();
+  const bool has_set = is_given(characters);
   const std::u32string all = code_points(text), set = has_set ? code_points(string_of(characters, at)) : U"";
   const auto drops = [&](char32_t c) { return has_set ? set.find(c) != set.npos : is_space(c); };
   size_t begin = 0, end = all.size();
@@ -245,41 +295,31 @@ std::string stripped(const std::string& text, const Value& characters, bool left
   return to_utf8(std::u32string_view(all).substr(begin, end - begin));
 }
 
-std::string with_case(std::string text, bool upper) {
-  const auto convert = [upper](char c) {
-    const bool is_letter = upper ? c >= 'a' && c <= 'z' : c >= 'A' && c <= 'Z';
-    return is_letter ? char(c ^ 0x20) : c;
-  };
-  std::ranges::transform(text, text.begin(), convert);
-  return text;
-}
-
-std::string capitalized(const std::string& text) {
-  return text.empty() ? text : with_case(text.substr(0, 1), true) + with_case(text.substr(1), false);
-}
-
-std::string replaced(const std::string& text, const std::string& old, const std::string& by, const Place& at) {
+// str.replace(old, new, count)
+Value replaced(const std::string& text, const Bound& a, const Place& at) {
+  const std::string &old = string_of(a[0], at), &by = string_of(a[1], at);
+  int64_t left = is_given(a[2]) ? integer_of(a[2], at) : -1;
   if (old.empty()) at.fail("replace: expected a text to replace, got an empty one");
   std::string result;
   size_t begin = 0;
-  for (size_t found = text.find(old); found != text.npos; found = text.find(old, begin)) {
+  for (size_t found = text.find(old); found != text.npos && left != 0; found = text.find(old, begin), --left) {
     result += text.substr(begin, found - begin) + by;
     begin = found + old.size();
   }
-  return result + text.substr(begin);
+  return checked_text(result + text.substr(begin), at);
 }
 
-Value split(const std::string& text, const Arguments& arguments, const Place& at) {
+// str.split(sep, maxsplit)
+Value split(const std::string& text, const Bound& a, const Place& at) {
   auto parts = Json::array();
-  const Value separator = arguments.get(0, "sep"), most = arguments.get(1, "maxsplit");
-  if (!separator.is_json() || separator.is_none()) {
-    if (most.is_json()) at.fail("split: expected a separator with maxsplit");
+  if (!is_given(a[0])) {
+    if (a[1].is_json()) at.fail("split: expected a separator with maxsplit");
     for (const std::u32string& word : split_words(code_points(text))) parts.push_back(to_utf8(word));
     return Value(std::move(parts));
   }
-  const std::string& mark = string_of(separator, at);
+  const std::string& mark = string_of(a[0], at);
   if (mark.empty()) at.fail("split: expected a separator, got an empty one");
-  int64_t left = most.is_json() ? integer_of(most, at) : -1;
+  int64_t left = a[1].is_json() ? integer_of(a[1], at) : -1;
   size_t begin = 0;
   for (size_t found = text.find(mark); found != text.npos && left != 0; found = text.find(mark, begin), --left) {
     parts.push_back(text.substr(begin, found - begin));
@@ -299,51 +339,75 @@ Value items_of(const Value& value, const Place& at) {
   if (!value.is_object()) at.fail("expected a dictionary, got ", kind_of(value));
   auto items = Json::array();
   for (const auto& item : value.json().items()) items.push_back(Json::array({item.key(), item.value()}));
-  return Value(std::move(items));
+  return checked(std::move(items), at);
 }
 
-Value call_string_method(const std::string& text, const std::string& name, const Arguments& a, const Place& at) {
+const Callables& string_methods() {
+  static const Callables known{{"strip", {"chars"}},
+                               {"lstrip", {"chars"}},
+                               {"rstrip", {"chars"}},
+                               {"startswith", {"prefix"}},
+                               {"endswith", {"suffix"}},
+                               {"split", {"sep", "maxsplit"}},
+                               {"upper", {}},
+                               {"lower", {}},
+                               {"capitalize", {}},
+                               {"join", {"iterable"}},
+                               {"replace", {"old", "new", "count"}}};
+  return known;
+}
+
+Value call_string_method(const std::string& text, const std::string& name, const Arguments& given, const Place& at) {
+  const Bound a = bound(string_methods(), name, concat("string method ", name, "()"), given, at);
   const auto starts = [&](const Value& part) { return text.starts_with(string_of(part, at)); };
   const auto ends = [&](const Value& part) { return text.ends_with(string_of(part, at)); };
   const auto any = [&](const auto& holds) {
-    const Value given = a.get(0);
-    const auto parts = given.is_list() ? elements_of(given, at) : std::vector{given};
+    const auto parts = a[0].is_list() ? elements_of(a[0], at) : std::vector{a[0]};
     return Value(Json(std::ranges::any_of(parts, holds)));
   };
-  if (name == "strip") return Value::text(stripped(text, a.get(0), true, true, at));
-  if (name == "lstrip") return Value::text(stripped(text, a.get(0), true, false, at));
-  if (name == "rstrip") return Value::text(stripped(text, a.get(0), false, true, at));
+  if (name == "strip") return Value::text(stripped(text, a[0], true, true, at));
+  if (name == "lstrip") return Value::text(stripped(text, a[0], true, false, at));
+  if (name == "rstrip") return Value::text(stripped(text, a[0], false, true, at));
   if (name == "startswith") return any(starts);
   if (name == "endswith") return any(ends);
   if (name == "split") return split(text, a, at);
-  if (name == "upper" || name == "lower") return Value::text(with_case(text, name == "upper"));
-  if (name == "capitalize") return Value::text(capitalized(text));
-  if (name == "replace" && a.values.size() == 2)
-    return checked_text(replaced(text, string_of(a.values[0], at), string_of(a.values[1], at), at), at);
-  if (name == "join") return checked_text(joined(elements_of(a.get(0), at), text, at), at);
-  at.fail("a string has no method ", name, "() that Gyre knows");
+  if (name == "upper") return checked_text(upper_case(text), at);
+  if (name == "lower") return checked_text(lower_case(text), at);
+  if (name == "capitalize") return checked_text(capitalized(text), at);
+  if (name == "join") return checked_text(joined(elements_of(a[0], at), text, at), at);
+  return replaced(text, a, at);
 }
 
-Value call_method(const Value& value, const std::string& name, const Arguments& a, const Place& at) {
-  if (value.is_text()) return call_string_method(value.string(), name, a, at);
-  if (value.is_object()) {
-    if (name == "items") return items_of(value, at);
-    if (name == "keys") return list_of(elements_of(value, at), at);
-    if (name == "get") {
-      Value found = field_of(value, string_of(a.get(0), at), at);
-      if (found.is_defined()) return found;
-      return a.values.size() > 1 ? a.values[1] : Value(Json());
-    }
-    if (name == "values") {
-      auto values = Json::array();
-      for (const Json& element : value.json()) values.push_back(element);
-      return Value(std::move(values));
-    }
+const Callables& dictionary_methods() {
+  static const Callables known{{"items", {}}, {"keys", {}}, {"values", {}}, {"get", {"key", "default"}}};
+  return known;
+}
+
+Value call_method(const Value& value, const std::string& name, const Arguments& given, const Place& at) {
+  if (value.is_text()) return call_string_method(value.string(), name, given, at);
+  if (!value.is_object()) at.fail(kind_of(value), " has no method ", name, "() that Gyre knows");
+  const Bound a = bound(dictionary_methods(), name, concat("dictionary method ", name, "()"), given, at);
+  if (name == "items") return items_of(value, at);
+  if (name == "keys") return list_of(elements_of(value, at), at);
+  if (name == "get") {
+    const Value found = field_of(value, string_of(a[0], at), at);
+    return found.is_defined() ? found : given.values.size() + given.named.size() > 1 ? a[1] : Value(Json());
   }
-  at.fail(kind_of(value), " has no method ", name, "() that Gyre knows");
+  auto values = Json::array();
+  for (const Json& element : value.json()) values.push_back(element);
+  return checked(std::move(values), at);
 }
 
-bool holds_test(const Value& value, const std::string& name, const Arguments& a, const Place& at) {
+const Callables& tests() {
+  static const Callables known{{"defined", {}},  {"undefined", {}}, {"none", {}},   {"string", {}},  {"mapping", {}},
+                               {"sequence", {}}, {"iterable", {}},  {"number", {}}, {"integer", {}}, {"boolean", {}},
+                               {"true", {}},     {"false", {}},     {"odd", {}},    {"even", {}},    {"equalto", {"b"}},
+                               {"eq", {"b"}},    {"==", {"b"}},     {"ne", {"b"}},  {"!=", {"b"}},   {"in", {"seq"}}};
+  return known;
+}
+
+bool holds_test(const Value& value, const std::string& name, const Arguments& given, const Place& at) {
+  const Bound a = bound(tests(), name, concat("test ", name), given, at);
   if (name == "defined") return value.is_defined();
   if (name == "undefined") return !value.is_defined();
   if (name == "none") return value.is_none();
@@ -354,81 +418,115 @@ bool holds_test(const Value& value, const std::string& name, const Arguments& a,
   if (name == "integer") return value.is_integer();
   if (name == "boolean") return value.is_json() && value.json().is_boolean();
   if (name == "true" || name == "false") return equal(value, Value(Json(name == "true")));
-  if (name == "equalto" || name == "eq" || name == "==") return equal(value, a.get(0));
-  if (name == "ne" || name == "!=") return !equal(value, a.get(0));
-  if (name == "in") return contains(a.get(0), value, at);
   if (name == "odd" || name == "even") return (integer_of(value, at) % 2 != 0) == (name == "odd");
-  at.fail("there is no test ", name, " that Gyre knows");
+  if (name == "in") return contains(a[0], value, at);
+  return equal(value, a[0]) == (name != "ne" && name != "!=");
 }
 
-// selectattr(attribute, test, ..) and rejectattr
-Value choose_by_field(const Value& value, const Arguments& a, bool keeps, const Place& at) {
+// selectattr(attribute, test, value) and rejectattr
+Value choose_by_field(const Value& value, const Bound& a, bool keeps, const Place& at) {
   std::vector<Value> chosen;
   if (!value.is_true()) return Value(Json::array());
+  Arguments rest;
+  if (a[2].is_defined()) rest.values = {a[2]};
   for (const Value& element : elements_of(value, at)) {
-    const Value field = field_of(element, string_of(a.get(0), at), at);
-    Arguments rest;
-    if (a.values.size() > 2) rest.values.assign(a.values.begin() + 2, a.values.end());
-    const bool holds = a.values.size() < 2 ? field.is_true() : holds_test(field, string_of(a.values[1], at), rest, at);
+    const Value field = field_of(element, string_of(a[0], at), at);
+    const bool holds = a[1].is_defined() ? holds_test(field, string_of(a[1], at), rest, at) : field.is_true();
     if (holds == keeps) chosen.push_back(element);
   }
   return list_of(chosen, at);
 }
 
-Value map_fields(const Value& value, const Arguments& a, const Place& at) {
-  const Value attribute = a.get(SIZE_MAX, "attribute");
-  if (!attribute.is_text()) at.fail("map: expected attribute='..'");
+Value map_fields(const Value& value, const Bound& a, const Place& at) {
+  if (a[0].is_defined() || !a[1].is_text()) at.fail("map: expected attribute='..'");
   std::vector<Value> fields;
-  for (const Value& element : elements_of(value, at)) fields.push_back(field_of(element, attribute.string(), at));
+  for (const Value& element : elements_of(value, at)) fields.push_back(field_of(element, a[1].string(), at));
   return list_of(fields, at);
 }
 
-Value filtered(const Value& value, const std::string& name, const Arguments& a, const Place& at) {
+// tojson(ensure_ascii, indent, separators, sort_keys) of transformers
+Value to_json(const Value& value, const Bound& a, const Place& at) {
+  if (!value.is_json()) at.fail("tojson: expected a value, got ", kind_of(value));
+  JsonForm form{.ascii = a[0].is_true(), .sorts = a[3].is_true()};
+  if (is_given(a[1])) {
+    form.indent = std::max<int64_t>(integer_of(a[1], at), 0);
+    if (form.indent > 100) at.fail("tojson: expected an indent of at most 100, got ", form.indent);
+    form.between_items = ",";
+  }
+  if (is_given(a[2])) {
+    const auto separators = elements_of(a[2], at);
+    if (separators.size() != 2) at.fail("tojson: expected two separators, got ", separators.size());
+    form.between_items = string_of(separators[0], at);
+    form.after_key = string_of(separators[1], at);
+  }
+  std::string text;
+  write_json(value.json(), form, 0, text);
+  return checked_text(std::move(text), at);
+}
+
+const Callables& filters() {
+  static const Callables known{{"trim", {"chars"}},
+                               {"length", {}},
+                               {"count", {}},
+                               {"tojson", {"ensure_ascii", "indent", "separators", "sort_keys"}},
+                               {"default", {"default_value", "boolean"}},
+                               {"d", {"default_value", "boolean"}},
+                               {"join", {"d"}},
+                               {"upper", {}},
+                               {"lower", {}},
+                               {"capitalize", {}},
+                               {"replace", {"old", "new", "count"}},
+                               {"first", {}},
+                               {"last", {}},
+                               {"list", {}},
+                               {"items", {}},
+                               {"string", {}},
+                               {"safe", {}},
+                               {"reverse", {}},
+                               {"selectattr", {"attribute", "test", "value"}},
+                               {"rejectattr", {"attribute", "test", "value"}},
+                               {"map", {"filter", "attribute"}}};
+  return known;
+}
+
+Value filtered(const Value& value, const std::string& name, const Arguments& given, const Place& at) {
+  const Bound a = bound(filters(), name, concat("filter ", name), given, at);
   const auto end = [&](bool first) {
     const auto elements = elements_of(value, at);
     return elements.empty() ? Value() : first ? elements.front() : elements.back();
   };
-  if (name == "trim") return Value::text(stripped(text_of(value, at), a.get(0), true, true, at));
+  if (name == "trim") return Value::text(stripped(text_of(value, at), a[0], true, true, at));
   if (name == "length" || name == "count") {
     if (value.is_object()) return Value(Json(value.json().size()));
     return Value(Json(elements_of(value, at).size()));
   }
-  if (name == "tojson") {
-    if (!value.is_json()) at.fail("tojson: expected a value, got ", kind_of(value));
-    const Value indent = a.get(1, "indent");
-    std::string text;
-    write_json(value.json(), indent.is_integer() ? int(std::clamp<int64_t>(indent.integer(), 0, 16)) : -1, 0, text);
-    return checked_text(std::move(text), at);
-  }
+  if (name == "tojson") return to_json(value, a, at);
   if (name == "default" || name == "d") {
-    const bool is_missing = !value.is_defined() || (a.get(1, "boolean").is_true() && !value.is_true());
-    return is_missing ? (a.values.empty() ? Value::text("") : a.values[0]) : value;
+    const bool is_missing = !value.is_defined() || (a[1].is_true() && !value.is_true());
+    return !is_missing ? value : a[0].is_defined() ? a[0] : Value::text("");
   }
-  if (name == "join") {
-    const Value separator = a.get(0, "d");
-    return checked_text(joined(elements_of(value, at), separator.is_json() ? string_of(separator, at) : "", at), at);
-  }
-  if (name == "upper" || name == "lower") return Value::text(with_case(text_of(value, at), name == "upper"));
-  if (name == "capitalize") return Value::text(capitalized(text_of(value, at)));
-  if (name == "replace")
-    return checked_text(replaced(text_of(value, at), string_of(a.get(0), at), string_of(a.get(1), at), at), at);
+  if (name == "join")
+    return checked_text(joined(elements_of(value, at), a[0].is_json() ? string_of(a[0], at) : "", at), at);
+  if (name == "upper") return checked_text(upper_case(text_of(value, at)), at);
+  if (name == "lower") return checked_text(lower_case(text_of(value, at)), at);
+  if (name == "capitalize") return checked_text(capitalized(text_of(value, at)), at);
+  if (name == "replace") return replaced(text_of(value, at), a, at);
   if (name == "first" || name == "last") return end(name == "first");
   if (name == "list") return list_of(elements_of(value, at), at);
   if (name == "items") return items_of(value, at);
   if (name == "string") return Value::text(text_of(value, at));
   if (name == "safe") return value;
   if (name == "reverse") return slice_of(value, {Value(), Value(), Value(Json(-1))}, at);
-  if (name == "selectattr" || name == "rejectattr") return choose_by_field(value, a, name == "selectattr", at);
   if (name == "map") return map_fields(value, a, at);
-  at.fail("there is no filter ", name, " that Gyre knows");
+  return choose_by_field(value, a, name == "selectattr", at);
 }
 
-Value range(const Arguments& a, const Place& at) {
+Value range(const Bound& a, const Place& at) {
   constexpr int64_t kMost = 100'000;
-  const auto first = integer_of(a.get(0), at);
-  const bool has_begin = a.values.size() > 1;
-  const auto begin = has_begin ? first : 0, end = has_begin ? integer_of(a.values[1], at) : first,
-             step = a.values.size() > 2 ? integer_of(a.values[2], at) : 1;
+  const auto first = integer_of(a[0], at);
+  const bool has_begin = a[1].is_defined();
+  const auto begin = has_begin ? first : 0, end = has_begin ? integer_of(a[1], at) : first,
+             step = a[2].is_defined() ? integer_of(a[2], at) : 1;
   if (step != 1 && step != -1) at.fail("range: expected a step of 1 or -1");
   if (begin < -kMost || begin > kMost || end < -kMost || end > kMost) at.fail("range: expected at most ", kMost);
   auto numbers = Json::array();
@@ -436,16 +534,22 @@ Value range(const Arguments& a, const Place& at) {
   return Value(std::move(numbers));
 }
 
-Value call_function(const std::string& name, Arguments a, const Place& at) {
-  if (name == "raise_exception") at.fail(text_of(a.get(0), at));
-  if (name == "namespace") return Value(std::make_shared<Names>(std::move(a.named)));
-  if (name == "range") return range(a, at);
-  if (name == "dict") {
+const Callables& functions() {
+  static const Callables known{{"raise_exception", {"message"}}, {"range", {"start", "stop", "step"}}};
+  return known;
+}
+
+Value call_function(const std::string& name, Arguments given, const Place& at) {
+  if (name == "namespace" || name == "dict") {
+    if (!given.values.empty()) at.fail("function ", name, "(): expected arguments with names");
+    if (name == "namespace") return Value(std::make_shared<Names>(std::move(given.named)));
     auto object = Json::object();
-    for (const auto& [key, value] : a.named) object[key] = value.is_json() ? value.json() : Json();
-    return Value(std::move(object));
+    for (const auto& [key, value] : given.named) object[key] = value.is_json() ? value.json() : Json();
+    return checked(std::move(object), at);
   }
-  at.fail("there is no function ", name, "() that Gyre knows");
+  const Bound a = bound(functions(), name, concat("function ", name, "()"), given, at);
+  if (name == "raise_exception") at.fail(text_of(a[0], at));
+  return range(a, at);
 }
 
 Value calculated(const std::string& op, const Value& a, const Value& b, const Place& at) {
@@ -453,7 +557,7 @@ Value calculated(const std::string& op, const Value& a, const Value& b, const Pl
   if (op == "+" && a.is_list() && b.is_list()) {
     Json all = a.json();
     all.insert(all.end(), b.json().begin(), b.json().end());
-    return Value(std::move(all));
+    return checked(std::move(all), at);
   }
   if (!a.is_number() || !b.is_number())
     at.fail("expected two numbers or two strings around ", op, ", got ", kind_of(a), " and ", kind_of(b));
@@ -466,8 +570,8 @@ Value calculated(const std::string& op, const Value& a, const Value& b, const Pl
     if (op == "*") overflows = __builtin_mul_overflow(x, y, &result);
     if (op == "//" || op == "%") {
       if (y == 0 || y == -1) at.fail("expected another divisor than ", y);
-      const int64_t remainder = ((x % y) + y) % y;
-      result = op == "%" ? remainder : (x - remainder) / y;
+      const bool rounds_down = x % y != 0 && (x < 0) != (y < 0);
+      result = op == "%" ? x % y + (rounds_down ? y : 0) : x / y - (rounds_down ? 1 : 0);
     }
     if (overflows) at.fail("expected a smaller number");
     return Value(Json(result));
@@ -730,7 +834,9 @@ std::string captured(const Statements& statements, Scope& scope, const Place& at
 }
 
 struct Macro {
-  std::vector<std::pair<std::string, Expression>> parameters;  // names and defaults, which may be empty
+  std::string name;
+  std::vector<std::string> parameters;
+  std::vector<Expression> defaults;  // empty: none
   Statements body;
 
   // It sees the names of the outermost scope.
@@ -738,12 +844,10 @@ struct Macro {
     const Scope* globals = &scope;
     while (globals->outer != nullptr) globals = globals->outer;
     Scope inner{scope.rendering, globals};
-    if (arguments.values.size() > parameters.size())
-      at.fail("expected at most ", parameters.size(), " arguments, got ", arguments.values.size());
+    const Bound given = bound(parameters, concat("macro ", name, "()"), arguments, at);
     for (size_t i = 0; i < parameters.size(); ++i) {
-      const auto& [name, otherwise] = parameters[i];
-      const bool is_given = i < arguments.values.size() || arguments.named.contains(name);
-      inner.names[name] = is_given ? arguments.get(i, name) : otherwise ? otherwise(inner) : Value();
+      const bool is_given = i < arguments.values.size() || arguments.named.contains(parameters[i]);
+      inner.names[parameters[i]] = !is_given && defaults[i] ? defaults[i](inner) : given[i];
     }
     return Value::text(captured(body, inner, at));
   }
@@ -1011,7 +1115,7 @@ class ExpressionParser {
         if (!value.is_json()) at.fail("expected a value of a dictionary, got ", kind_of(value));
         json[string_of(key(scope), at)] = value.json();
       }
-      return Value(std::move(json));
+      return checked(std::move(json), at);
     };
   }
 
@@ -1329,11 +1433,12 @@ class Parser {
     ExpressionParser parser(name_, part.tokens, 1, depth_);
     const std::string name = parser.name();
     auto macro = std::make_shared<Macro>();
+    macro->name = name;
     parser.expect_sign("(");
     while (!parser.take_sign(")")) {
       if (!macro->parameters.empty()) parser.expect_sign(",");
-      std::string parameter = parser.name();
-      macro->parameters.emplace_back(std::move(parameter), parser.take_sign("=") ? parser.expression() : Expression());
+      macro->parameters.push_back(parser.name());
+      macro->defaults.push_back(parser.take_sign("=") ? parser.expression() : Expression());
     }
     parser.expect_end();
     const int loops = std::exchange(loops_, 0);

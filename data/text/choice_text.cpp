@@ -1,8 +1,5 @@
 #include "gyre/data/text/choice_text.h"
 
-#include <unicode/locid.h>
-#include <unicode/unistr.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -11,6 +8,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/data/text/labeled_text.h"
+#include "gyre/data/text/letter_case.h"
 #include "gyre/data/text/utf8.h"
 
 namespace gyre {
@@ -122,22 +120,6 @@ std::u32string_view strip_left(std::u32string_view text) {
 std::string stripped(const std::string& text) {
   const std::u32string all = code_points(text);
   return to_utf8(strip_right(strip_left(all)));
-}
-
-// str.capitalize(): the first character in title case, the others in lower case.
-std::string capitalized(const std::string& text) {
-  const std::vector<std::string_view> characters = split_characters(text);
-  if (characters.empty()) return {};
-  const icu::Locale& root = icu::Locale::getRoot();
-  const size_t size = characters.front().size();
-  auto first = icu::UnicodeString::fromUTF8(text.substr(0, size));
-  first.toTitle(nullptr, root);
-  auto all = icu::UnicodeString::fromUTF8(text);  // the form of a letter depends on the letters before it
-  all.toLower(root);
-  const auto lower = icu::UnicodeString::fromUTF8(text.substr(0, size)).toLower(root);
-  std::string result;
-  first.append(all.tempSubString(lower.length())).toUTF8String(result);
-  return result;
 }
 
 void replace_all(std::string& text, std::string_view what, std::string_view with) {

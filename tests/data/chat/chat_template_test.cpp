@@ -98,6 +98,25 @@ TEST_CASE("jinja: what is refused is named, with its line") {
   refused("\n\n{{ strftime_now('%Y') }}", "t:3: there is no function strftime_now() that Gyre knows");
   refused("{{ messages }}", "t:1: expected text, got a list, which only | tojson writes");
   refused("{% break %}", "t:1: expected break in a loop");
+  // No argument is ignored.
+  refused("{{ tools | tojson(cls=1) }}", "t:1: filter tojson: there is no argument cls that Gyre knows");
+  refused("{{ 'a' | upper(1) }}", "filter upper: expected at most 0 arguments, got 1");
+  refused("{{ 'a'.startswith('a', 1) }}", "string method startswith(): expected at most 1 argument, got 2");
+  refused("{{ 'a' | default('b', default_value='c') }}", "the argument default_value is given twice");
+  refused("{{ dict([1]) }}", "function dict(): expected arguments with names");
+  refused("{{ n is none(1) }}", "test none: expected at most 0 arguments, got 1");
+  refused("{{ messages | map('upper') | list }}", "map: expected attribute='..'");
+  refused("{% macro f(a) %}{% endmacro %}{{ f(b=1) }}", "macro f(): there is no argument b that Gyre knows");
+  // Lists are bounded as texts are.
+  const std::string grows = "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = ";
+  refused(grows + "ns.x + ns.x %}{% endfor %}", "expected a value of at most");
+  refused(grows + "[ns.x, ns.x] %}{% endfor %}", "expected a value of at most");
+  refused(grows + "{'a': ns.x, 'b': ns.x} %}{% endfor %}", "expected a value of at most");
+  refused("{% set ns = namespace(x=[1]) %}{% for i in range(999) %}{% set ns.x = [ns.x] %}{% endfor %}",
+          "expected nesting of at most 100");
+  CHECK(JinjaTemplate("t", "{{ (-4294967296 * 2147483648) // 3 }} {{ -7 % 3 }} {{ 7 // -2 }} {{ 7 % -2 }}")
+            .render({})
+            .text == "-3074457345618258603 2 -4 -1");
   refused("{% for i in range(9999999) %}{% endfor %}", "range: expected at most");
   refused("{% for i in range(99999) %}{% for j in range(99999) %}{{ j }}{% endfor %}{% endfor %}",
           "a template that ends");

@@ -54,6 +54,11 @@ SNIPPETS = [
     "{{ messages[0].get('x', 'd') }} {{ messages[0].get('role') }} {{ nothing is none }} {{ n is number }} {{ 'a' is string }}",
     "{{ messages is iterable and messages is not mapping }} {{ messages[0] is mapping }} {{ n is odd }} {{ n is in [7] }} {{ n is eq 7 }}",
     "{{ tools | tojson }}\n{{ tools[0] | tojson(indent=2) }}\n{{ 'é\"\\n' | tojson }} {{ none | tojson }} {{ {} | tojson }}",
+    "{{ tools | tojson(separators=(',', ':')) }} {{ {'b': 1, 'a': {'d': 2, 'c': 'é'}} | tojson(sort_keys=true) }}"
+    " {{ 'é\U0001f600' | tojson(ensure_ascii=true) }} {{ tools | tojson(true, 1, (' , ', '=')) }}",
+    "{{ 'ÉCOLE straße' | lower }} {{ 'straße' | upper }} {{ 'éCOLE' | capitalize }} {{ 'ǆ'.capitalize() }} {{ 'ΑΣ'.lower() }}",
+    "{{ 'aaa' | replace('a', 'b', 2) }} {{ 'aaa'.replace('a', 'b', 1) }} {{ 'aaa' | replace('a', 'b', count=0) }}"
+    " {{ unknown | default(default_value='d') }} {{ '' | default('e', boolean=true) }}",
     "{{ messages | map(attribute='role') | join(', ') }} {{ messages | selectattr('role', 'equalto', 'user') | list | length }}"
     " {{ (messages | rejectattr('role', 'equalto', 'user') | list)[0].role }} {{ messages | length }} {{ (messages | last).role }}",
     "{{ unknown | default('d') }}{{ '' | default('e', true) }}{{ nothing | default('f') }} {{ 'abc' | first }} {{ n | string + '!' }}",
