@@ -90,6 +90,7 @@ class ExcludedLines {
 
 struct FilteredPair {
   std::optional<DropReason> reason;     // empty: the pair stays, unless it is a duplicate
+  bool ends_document = false;           // the line is a boundary of documents, and no line to filter
   int side = 0;                         // the side at fault, where it is only one
   std::string detail;                   // text of the report: "target 260 words"
   size_t excluded_file = 0;             // index of the test set, if the reason is `excluded`
@@ -424,10 +425,14 @@ class Cleaner {
     }
   }
 
-  // Whether a line of a corpus without targets ends a document in training.
-  bool ends_document(const CorpusRow& row) const {
-    if (reader_.sides() == 2 || reader_.has_documents()) return false;
-    return is_blank(row.text[0]) || is_document_separator(row.text[0]);
+  // Whether a line of a corpus without targets ends a document in training; its pipes belong to the separator.
+  bool ends_document(CorpusRow& row) const {
+    std::string& line = row.text[0];
+    if (reader_.sides() == 2 || reader_.has_documents() || first_invalid_utf8(line)) return false;
+    std::string separator = options_.normalize_whitespace ? squeeze_whitespace(line) : line;
+    if (!is_blank(separator) && !is_document_separator(separator)) return false;
+    line = std::move(separator);
+    return true;
   }
 
   FilteredPair filter(CorpusRow& row) const {
@@ -437,11 +442,14 @@ class Cleaner {
       unpaired.side = row.unpaired_side;
       return unpaired;
     }
+    FilteredPair filtered;
+    filtered.ends_document = ends_document(row);
+    if (filtered.ends_document) return filtered;
     if (is_held_out(row)) {
       for (std::string& line : row.text) line = filter_.written(std::move(line));
-      return {};
+      return filtered;
     }
-    FilteredPair filtered = filter_.apply(row.text);
+    filtered = filter_.apply(row.text);
     if (!filtered.reason && finds_near_duplicates()) filtered.signature = near_.signature(filtered.words);
     filtered.words = {};
     return filtered;
@@ -449,14 +457,14 @@ class Cleaner {
 
   // Takes rows in the order of the input.
   void finish(const CorpusRow& row, FilteredPair& filtered) {
+    if (filtered.ends_document) {
+      outputs_.end_document(is_blank(row.text[0]) ? "" : row.text[0]);
+      ++summary_.boundaries;
+      return;
+    }
     if (is_held_out(row)) {
       outputs_.hold_out(row);
       ++summary_.held_out;
-      return;
-    }
-    if (ends_document(row)) {
-      outputs_.end_document(is_blank(row.text[0]) ? "" : row.text[0]);
-      ++summary_.boundaries;
       return;
     }
     if (!filtered.reason && options_.remove_duplicates) {

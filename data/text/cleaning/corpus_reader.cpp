@@ -24,6 +24,7 @@ CorpusReader::CorpusReader(std::vector<Path> sources, std::vector<Path> targets,
   if (documents || has_json_) {
     DocumentFormat format = documents.value_or(DocumentFormat());
     format.keeps_json = true;
+    format.any_bytes = true;  // the filter drops such a document
     documents_ = std::make_unique<DocumentText>(std::move(inputs_[0]), std::move(format), OnBadLine::skip);
   } else {
     open();

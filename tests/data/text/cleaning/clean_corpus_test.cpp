@@ -133,6 +133,20 @@ TEST_CASE_FIXTURE(InDirectory, "cleaning: one side alone") {
   CHECK(read_file(files.output_source) == "a\nb\nc\n");
 }
 
+TEST_CASE_FIXTURE(InDirectory, "cleaning: the lines between documents keep their pipes and are not held out") {
+  CleaningFiles files;
+  files.sources = {write_text(directory, "in", "a|b\n<|endoftext|> \nc\n\nd\n<|end|>\ne\n")};
+  files.output_source = directory / "out";
+  files.holdout_source = directory / "held_out";
+  CleaningOptions options;
+  options.remove_pipes = options.normalize_whitespace = true;
+  options.holdout_every = 2;
+  const CleaningSummary summary = clean_corpus(files, options);
+  CHECK(read_file(files.output_source) == "ab\n<|endoftext|>\nc\n\nd\n<|end|>\ne\n");
+  CHECK(read_file(files.holdout_source).empty());
+  CHECK(summary.boundaries == 3);
+}
+
 TEST_CASE_FIXTURE(InDirectory, "cleaning: errors leave the outputs as they were") {
   CleaningFiles files = outputs_in(directory);
   files.sources = {write_text(directory, "in.en", "a\nb\n")};
@@ -314,6 +328,9 @@ TEST_CASE("cleaning of documents: lines and separators can end documents") {
       clean({{"in", "a\n\nb\n<|endoftext|>\n<|endoftext|>\nc\n<|endoftext|>\n"}}, documents(separator));
   CHECK(cleaned.text == "a\n\nb\n<|endoftext|>\nc\n<|endoftext|>\n");
   CHECK(cleaned.summary.kept == 2);
+  const Cleaned whole = clean({{"a", "one\n\ntext"}, {"b", "\xE9t\xE9"}}, documents(DocumentEnd::whole));
+  CHECK(whole.summary.kept == 1);
+  CHECK(contains(whole.report, "invalid-utf8"));
 }
 
 TEST_CASE("cleaning of documents: every n-th is held out, and options of pairs are refused") {
