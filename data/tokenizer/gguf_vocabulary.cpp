@@ -12,6 +12,8 @@
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/hugging_face/json_vocabulary.h"
 #include "gyre/data/tokenizer/hugging_face/pre_tokenizer.h"
+#include "gyre/data/tokenizer/hugging_face/tokenizer_classes.h"
+#include "gyre/data/tokenizer/hugging_face/tokenizer_json.h"
 #include "gyre/data/tokenizer/hugging_face_vocabulary.h"
 #include "gyre/data/tokenizer/sentencepiece/sentencepiece_vocabulary.h"
 #include "gyre/data/tokenizer/tokenizer_config.h"
@@ -331,8 +333,10 @@ GgufVocabulary gguf_vocabulary(const Vocabulary& vocabulary) {
   if (sentencepiece != nullptr && (vocabulary.kind() == "unigram" || vocabulary.kind() == "bpe")) {
     gguf = sentencepiece_vocabulary(*sentencepiece);
   } else if (json != nullptr && (vocabulary.kind() == "byte-bpe" || vocabulary.kind() == "character-bpe")) {
-    const IndexedJson tokenizer =
-        parse_strict_json(json->tokenizer(), kTokenizerJsonDepth, "[gguf] ", "tokenizer.json");
+    IndexedJson tokenizer = parse_strict_json(json->tokenizer(), kTokenizerJsonDepth, "[gguf] ", "tokenizer.json");
+    if (const auto add = prefix_space_setting(json->tokenizer_config(), "[gguf] ");
+        add && tokenizer.contains("pre_tokenizer"))
+      set_prefix_space(tokenizer["pre_tokenizer"], *add);
     gguf = vocabulary.kind() == "byte-bpe" ? byte_level_vocabulary(*json, tokenizer)
                                            : character_vocabulary(*json, tokenizer);
   } else {

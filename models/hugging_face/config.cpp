@@ -174,6 +174,11 @@ ClassifierConfig classifier_config(const Json& json, const EncoderOnlyConfig& en
   ConfigReader reader(json, "config");
   if (!names.is_object()) reader("num_labels", config.classes);
   kBound("num_labels", config.classes);
+  // Other problems have other losses and other probabilities.
+  const std::string problem = config.classes == 1 ? "regression" : "single_label_classification";
+  const Json given = json.value("problem_type", Json());
+  require(given.is_null() || given == problem, "problem_type: expected \"", problem, "\" for num_labels ",
+          config.classes, ", got ", cut_for_message(given.dump()));
   if (!json.value("classifier_dropout", Json()).is_null()) reader("classifier_dropout", config.dropout);
   config.validate();
   return config;
@@ -218,13 +223,16 @@ std::vector<std::string> default_class_names(int64_t classes) {
 std::vector<std::string> read_class_names(const Path& file, int64_t classes) {
   if (classes == 1) return {};
   const Json names = read_config(file, concat("[hugging face] ", file.string(), ": ")).value("id2label", Json());
-  std::vector<std::string> result = default_class_names(classes);
+  const std::vector<std::string> defaults = default_class_names(classes);
+  std::vector<std::string> result(static_cast<size_t>(classes));
+  const auto is_free = [&](const std::string& name) { return std::ranges::find(result, name) == result.end(); };
   for (int64_t i = 0; i < classes; ++i) {
     const Json name = names.is_object() ? names.value(std::to_string(i), Json()) : Json();
-    const bool is_usable = name.is_string() && name.get<std::string>().find_first_of("\t\r\n") == std::string::npos &&
-                           std::ranges::find(result, name.get<std::string>()) == result.end();
-    if (is_usable) result[size_t(i)] = name.get<std::string>();
+    const std::string text = name.is_string() ? name.get<std::string>() : "";
+    if (!text.empty() && text.find_first_of("\t\r\n") == std::string::npos && is_free(text)) result[size_t(i)] = text;
   }
+  for (size_t i = 0; i < result.size(); ++i)
+    if (result[i].empty()) result[i] = is_free(defaults[i]) ? defaults[i] : *std::ranges::find_if(defaults, is_free);
   return result;
 }
 

@@ -15,7 +15,8 @@ struct ActivationNames {
   const char *ours, *theirs;
 };
 constexpr ActivationNames kActivations[] = {
-    {"gelu-tanh", "gelu_new"}, {"gelu-tanh", "gelu_pytorch_tanh"}, {"silu", "silu"}, {"silu", "swish"}};
+    {"gelu", "gelu"},           {"gelu", "gelu_python"}, {"gelu-tanh", "gelu_new"}, {"gelu-tanh", "gelu_pytorch_tanh"},
+    {"gelu-tanh", "gelu_fast"}, {"silu", "silu"},        {"silu", "swish"}};
 
 }  // namespace
 

@@ -455,7 +455,13 @@ constexpr double kHalfPrecision = 1e-2;  // tolerance for tables of 16-bit numbe
 // Throws if a constant table of positions in the files is not that of the config.
 void require_positions(std::span<const SafetensorsFile> files, const EncoderOnlyConfig& config, const Naming& naming) {
   if (naming.family == HuggingFaceFamily::roformer) {
-    require_repeats(files, rotation_name(naming), rotation_table(config), kHalfPrecision,
+    const std::string name = rotation_name(naming);
+    const Shape shape{config.position.get<PositionTableOptions>().max_positions, config.dim / config.heads};
+    const auto found = find_tensor(files, name);  // the table may be large, so it is computed only for such files
+    if (!found) return;
+    require(SafetensorsFile::same_shape(*found->entry, shape), "[hugging face] ", found->file->path().string(),
+            ": tensor ", name, ": expected the shape ", shape, " (max_position_embeddings, width of a head)");
+    require_repeats(files, name, rotation_table(config), kHalfPrecision,
                     "rows [sin(m theta_j) | cos(m theta_j)] of base 10000");
     return;
   }

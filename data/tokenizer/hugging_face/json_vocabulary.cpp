@@ -213,16 +213,18 @@ void JsonVocabulary::find_special_ids() {
   special_.pad = pad.empty() ? -1 : tokenizer_->find(pad);
   const auto add_bos = find_flag_setting(settings_.config, "add_bos_token", context),
              add_eos = find_flag_setting(settings_.config, "add_eos_token", context);
-  around_.emplace();
-  if (add_bos || add_eos) {
-    require(!add_bos.value_or(false) || names_bos_, context,
-            "add_bos_token is true in tokenizer_config.json: expected a bos_token, found none");
-    if (add_bos.value_or(false)) around_->before = {special_.bos};
-    if (add_eos.value_or(false) && special_.eos >= 0) around_->after = {special_.eos};
-    return;
-  }
-  for (const TemplateToken& token : tokenizer_->around.before) around_->before.push_back(token.id);
-  for (const TemplateToken& token : tokenizer_->around.after) around_->after.push_back(token.id);
+  require(!add_bos.value_or(false) || names_bos_, context,
+          "add_bos_token is true in tokenizer_config.json: expected a bos_token, found none");
+  // A key decides about its own side of a text, and the tokenizer about the other one.
+  const auto side = [](std::optional<bool> adds, int32_t id, const std::vector<TemplateToken>& of_template) {
+    std::vector<int32_t> ids;
+    if (adds.value_or(false) && id >= 0) ids = {id};
+    if (!adds)
+      for (const TemplateToken& token : of_template) ids.push_back(token.id);
+    return ids;
+  };
+  around_ = {.before = side(add_bos, special_.bos, tokenizer_->around.before),
+             .after = side(add_eos, special_.eos, tokenizer_->around.after)};
 }
 
 // Replaces the notation of bytes by bytes, if the decoder joins them. Added tokens stand for their content.

@@ -288,16 +288,6 @@ TextTemplate read_post_processor(const IndexedJson& json, const std::string& con
 
 namespace {
 
-// Applies tokenizer_config.json's add_prefix_space to the parts that have it.
-void set_prefix_space(IndexedJson& part, bool add) {
-  if (part.is_array())
-    for (IndexedJson& each : part) set_prefix_space(each, add);
-  if (!part.is_object()) return;
-  const std::string type = part.value("type", IndexedJson()).is_string() ? part["type"].get<std::string>() : "";
-  if (type == "ByteLevel") part["add_prefix_space"] = add;
-  if (type == "Sequence" && part.contains("pretokenizers")) set_prefix_space(part["pretokenizers"], add);
-}
-
 // The added tokens get the ids that the library gives them: those of the model's pieces, or else the next ones.
 class AddedTokensReader {
  public:
@@ -425,6 +415,15 @@ int32_t TokenizerJson::find(const std::string& piece) const {
   for (const AddedToken& token : added)
     if (token.content == piece) return token.id;
   return model->find(piece);
+}
+
+void set_prefix_space(IndexedJson& part, bool add) {
+  if (part.is_array())
+    for (IndexedJson& each : part) set_prefix_space(each, add);
+  if (!part.is_object()) return;
+  const std::string type = part.value("type", IndexedJson()).is_string() ? part["type"].get<std::string>() : "";
+  if (type == "ByteLevel") part["add_prefix_space"] = add;
+  if (type == "Sequence" && part.contains("pretokenizers")) set_prefix_space(part["pretokenizers"], add);
 }
 
 TokenizerJson read_tokenizer_json(const std::string& name, std::string_view content, const TokenizerChanges& changes) {

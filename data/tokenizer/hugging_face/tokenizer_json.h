@@ -124,6 +124,9 @@ struct TokenizerJsonText {
   std::string write() const;
 };
 
+// Replaces add_prefix_space in the parts of a pre-tokenizer that have it.
+void set_prefix_space(IndexedJson& part, bool add);
+
 // Adds special tokens around a text.
 Json template_processing(const std::vector<TemplateToken>& before, const std::vector<TemplateToken>& after);
 Json byte_level(bool add_prefix_space, bool use_regex);

@@ -146,6 +146,20 @@ TEST_CASE("GGUF: pre-tokenizers by their regular expressions") {
   }
 }
 
+TEST_CASE("GGUF: add_prefix_space of tokenizer_config.json counts, as it does for the ids") {
+  Json gpt2 = golden_tokenizer("gpt2");
+  for (const bool of_file : {false, true}) {
+    gpt2["pre_tokenizer"] = byte_level_part(true);
+    gpt2["pre_tokenizer"]["add_prefix_space"] = of_file;
+    const auto name = [&](bool setting) {
+      const Json config{{"tokenizer_class", "GPT2Tokenizer"}, {"add_prefix_space", setting}};
+      return gguf_text(of_json(gpt2, {.config = config}), "pre");
+    };
+    CHECK(name(false) == "gpt-2");
+    CHECK(contains(error_of([&] { name(true); }), concat(kRefused, "pre_tokenizer: expected that of GPT-2")));
+  }
+}
+
 TEST_CASE("GGUF: added tokens, ids without a piece, and the ids around a text") {
   Json tokenizer = golden_tokenizer("gpt2");
   const int pieces = int(tokenizer["model"]["vocab"].size());

@@ -258,6 +258,18 @@ TEST_CASE_FIXTURE(InDirectory, "tokenizer.json: the files beside it decide on th
     CHECK(copy->around_text().before == c.before);
     CHECK(copy->fingerprint() == vocabulary->fingerprint());
   }
+  // The files of Qwen3-Embedding: a text ends with a token of the template, and add_bos_token is false.
+  Json ends_with_token = Json::parse(read_file(file));
+  ends_with_token["post_processor"] = Json::parse(
+      R"({"type":"TemplateProcessing","single":[{"Sequence":{"id":"A","type_id":0}},
+          {"SpecialToken":{"id":"<|end_of_text|>","type_id":0}}],"pair":[{"Sequence":{"id":"A","type_id":0}},
+          {"SpecialToken":{"id":"<|end_of_text|>","type_id":0}},{"Sequence":{"id":"B","type_id":1}},
+          {"SpecialToken":{"id":"<|end_of_text|>","type_id":1}}],
+          "special_tokens":{"<|end_of_text|>":{"id":"<|end_of_text|>","ids":[1],"tokens":["<|end_of_text|>"]}}})");
+  write_text(directory, "tokenizer.json", ends_with_token.dump());
+  write_text(directory, "tokenizer_config.json", R"({"add_bos_token":false,"eos_token":"<|end_of_text|>"})");
+  CHECK(load_vocabulary(file)->around_text().before.empty());
+  CHECK(load_vocabulary(file)->around_text().after == Ids{1});
 }
 
 TEST_CASE("directories with a tokenizer: ids equal those of transformers, or an error says why not") {

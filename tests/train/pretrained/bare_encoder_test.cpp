@@ -117,6 +117,12 @@ TEST_CASE("classifiers: the names of classes are imported and exported") {
   for (int64_t i = 0; i < classes; ++i) names[std::to_string(i)] = concat("class \"", i, "\" \u00e4");
   names["0"] = "a\ttab";
   copy.set("id2label", names);
+  Json shifted;  // a name may be the default of another class
+  for (int64_t i = 0; i < classes; ++i) shifted[std::to_string(i)] = concat("LABEL_", (i + 1) % classes);
+  copy.set("id2label", shifted);
+  for (int64_t i = 0; i < classes; ++i)
+    CHECK(read_hugging_face(copy.path()).task->format.classes[size_t(i)] == shifted[std::to_string(i)]);
+  copy.set("id2label", names);
   const HuggingFaceModel named = read_hugging_face(copy.path());
   CHECK(named.task->format.classes[0] == "LABEL_0");
   CHECK(named.task->format.classes[1] == "class \"1\" \u00e4");
@@ -130,4 +136,8 @@ TEST_CASE("classifiers: the names of classes are imported and exported") {
   CHECK(written["id2label"]["1"] == "class \"1\" \u00e4");
   CHECK(written["label2id"]["class \"1\" \u00e4"] == 1);
   CHECK(read_hugging_face(directory / "out").task->format.classes == task.format.classes);
+  copy.set("problem_type", "single_label_classification");
+  CHECK(read_hugging_face(copy.path()).task->format.classes == task.format.classes);
+  copy.set("problem_type", "multi_label_classification");
+  CHECK(contains(copy.error(), "problem_type: expected \"single_label_classification\" for num_labels "));
 }
