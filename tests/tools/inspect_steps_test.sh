@@ -64,7 +64,7 @@ rejects 2 '^gyre: --script would have no effect: --json is given$' "$GYRE" inspe
 
 # Anomaly: replay a run that diverges from its checkpoint.
 small_corpus > corpus.log
-diverging="--after 40u --learn-rate 1e5 --lr-schedule constant --lr-warmup 0 --save-freq 1u --max-skipped 0 --seed 3 --quiet"
+diverging="--after 40u --learn-rate 1e5 --lr-schedule constant --lr-warmup 0 --save-freq 1u --max-skipped 0 --seed 3 --micro-batches 2 --quiet"
 small_train --model run $diverging > train.log 2>&1 && fail "training with a learning rate of 1e5 ended well"
 tail -n 1 train.log | contains 'training has diverged' || { cat train.log; fail "the last line of a diverging run"; }
 guilty=$(tail -n 1 train.log | sed -n 's/.*In the last of them, //p')
@@ -75,6 +75,9 @@ same "nothing was written" "$(ls run/checkpoints | grep step | tail -n 1)" "$bef
 first=$(ls run/checkpoints | grep step | head -n 1)
 "$GYRE" inspect anomaly --model run --checkpoint "$first" > again.txt 2> anomaly.log
 check "replay from an earlier checkpoint finds the same update" cmp anomaly.txt again.txt
+mpirun -n 2 "$GYRE" inspect anomaly --model run > again.txt 2> anomaly.log
+check "two ranks find it too" grep -qF "$guilty" again.txt
+same "the checkpoint is named once" "$(grep -c '^model: ' anomaly.log)" 1
 small_train --model calm --after 4u --save-freq 2u --quiet 2> train.log
 "$GYRE" inspect anomaly --model calm --checkpoint step-00000002 --updates 2 2> anomaly.log > calm.txt
 same "a run without an anomaly" "$(cat calm.txt)" "updates 3 to 4: all gradients are finite"

@@ -33,6 +33,18 @@ echo 12 > out/muon.updates
 ARMS=muon run MINUTES=60
 check "a measured number of updates is kept" grep -q "^--- muon after 12 of 12 updates:$" log.txt
 rejects 2 'the script resumes' "$ROOT/tools/experiments/story.sh"
+# A trial that fails or is interrupted leaves no number of updates behind.
+rm -rf out/muon out/muon.updates
+rejects 2 'max-skippd' env ARMS=muon MINUTES=60 "$ROOT/tools/experiments/story.sh" text.txt out $small --max-skippd 3
+check "no speed of a trial that failed" test ! -e out/muon.updates
+rejects 1 'a signal ended the training of out/speed' env GYRE_FAULT="0 30 forward term" ARMS=muon MINUTES=60 \
+  "$ROOT/tools/experiments/story.sh" text.txt out $small
+check "no speed of a trial that was interrupted" test ! -e out/muon.updates
+
+# Every experiment notices that a signal ended one of its trainings, which is a success for gyre train.
+for script in $(grep -lE '"\$gyre" train|\{launch(er)?\[@\]\}" train' "$ROOT"/tools/experiments/*.sh); do
+  check "$(basename "$script") notices a signal" grep -q '^ *check_ended "' "$script"
+done
 
 # AdamW at two rates and a decay with seed 1, Muon at one rate, and the best of both with seed 2.
 sweep() {

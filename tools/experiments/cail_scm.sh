@@ -17,6 +17,7 @@
 set -euo pipefail
 shopt -s inherit_errexit
 here=$(dirname "$0")
+. "$here/lib.sh"
 if [ $# -lt 3 ]; then
   sed -n '4,16s/^# \{0,1\}//p' "$0" >&2
   exit 2
@@ -97,6 +98,7 @@ pretrain_arm() { # ARM
   if [ "$family" = roformer ]; then options=("${pretrain_roformer[@]}"); fi
   "${launch[@]}" train mlm --documents line "${options[@]}" --preset "$family-$size" --train-sets "$text" --vocab "$name" \
     --model "$output/$1" --seed "$seed" --quiet
+  check_ended "$output/$1"
 }
 
 # One row per run: arm, cut, fold, accuracy on the validation and on the test set.
@@ -110,6 +112,7 @@ for arm in $arms; do
       "${launch[@]}" train match --config "$here/../recipes/scm-match.toml" --pretrained-model "$output/$arm" \
         --train-sets "$set_.train.jsonl" --valid-sets "$set_.valid.jsonl" --max-length "$cut" --model "$run" --seed "$seed" \
         --quiet "$@" >&2
+      check_ended "$run"
       valid=$(accuracy "$run" "$set_.valid.jsonl")
       test=$(accuracy "$run" "$set_.test.jsonl")
       printf '%s\t%s\t%s\t%s\t%s\n' "$arm" "$cut" "$fold" "$valid" "$test"

@@ -6,6 +6,7 @@
 # its card; default: the card names none). Existing results are kept, so the script resumes an interrupted training.
 set -euo pipefail
 here=$(dirname "$0")
+. "$here/lib.sh"
 if [ $# -lt 2 ]; then
   sed -n '3,6s/^# *//p' "$0" >&2
   exit 2
@@ -20,6 +21,7 @@ run=$output/english-encoder
 "$here/../scripts/mpirun.sh" -n "${RANKS:-2}" "$gyre" train mlm \
   --config "$here/../recipes/mlm-small.toml" "$here/mlm_long.toml" \
   --train-sets "$output/text.tok" --vocab "$output/vocab.txt" --model "$run" "$@"
+check_ended "$run"
 license=()
 if [ -n "${LICENSE-}" ]; then license=(--license "$LICENSE"); fi
 "$gyre" export --to hf --model "$run" --checkpoint best --output "$output/hf" --overwrite --title "English encoder" \

@@ -7,6 +7,7 @@
 # ranks, default 2. Existing results are kept, so the script resumes an interrupted experiment.
 set -euo pipefail
 here=$(dirname "$0")
+. "$here/lib.sh"
 usage() {
   sed -n '4,7s/^# *//p' "$0" >&2
   exit 2
@@ -54,6 +55,7 @@ for arm in $arms; do
   "$here/../scripts/mpirun.sh" -n "$ranks" "$gyre" train lm --config "$here/../recipes/enwik8-small.toml" \
     --train-sets "$output/train" --valid-sets "$output/valid" --vocab "$output/bytes.model" --model "$run" \
     --after "${updates}u" "${attention[@]}" "${position[@]}" "$@"
+  check_ended "$run"
   "$gyre" evaluate perplexity --model "$run" --checkpoint last --input "$output/test" --documents whole --json > "$run/test.json"
 done
 

@@ -117,7 +117,7 @@ bpe_data "$output/train.txt" "$output" "${PIECES:-2000}"
 evaluate() { # NAME RUN OPTIONS
   local name=$1 run=$2
   shift 2
-  if [ -e "$output/results/$name.json" ]; then return; fi
+  if [ "$output/results/$name.json" -nt "$run/checkpoints/last/model.safetensors" ]; then return; fi
   "$gyre" evaluate extrapolation --model "$run" --input "$output/held-out.txt" --lengths "$lengths" --tokens "$tokens" \
     --protocol "$protocols" --precision auto --cpu-threads "$threads" --json "$@" > "$output/results/$name.part"
   mv "$output/results/$name.part" "$output/results/$name.json"
@@ -132,6 +132,7 @@ while read -r name line; do
     "$here/../scripts/mpirun.sh" -n "$ranks" "$gyre" train lm --config "$here/../recipes/lm-extrapolation.toml" \
       --train-sets "$output/text.tok" --vocab "$output/vocab.model" --model "$run" --after "${updates}u" \
       --total-updates "$updates" --threads "$threads" "${position[@]}" "${options[@]}" < /dev/null
+    check_ended "$run"
   fi
   evaluate "$name" "$run"
   names+=("$name")

@@ -7,6 +7,7 @@
 # so the script resumes.
 set -euo pipefail
 here=$(dirname "$0")
+. "$here/lib.sh"
 if [ $# -lt 2 ]; then
   sed -n '4,7s/^# *//p' "$0" >&2
   exit 2
@@ -34,6 +35,7 @@ for seed in ${SEEDS:-1 2}; do
     "$here/../scripts/mpirun.sh" -n "$ranks" "$gyre" train mlm \
       --config "$here/../recipes/mlm-small.toml" "$here/mlm_long.toml" "${options[@]}" \
       --train-sets "$output/text.tok" --vocab "$output/vocab.txt" --model "$run" --seed "$seed" "$@"
+    check_ended "$run"
     runs+=("$run")
   done
 done

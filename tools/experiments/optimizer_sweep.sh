@@ -8,6 +8,7 @@
 # DECAYS="0.01 0.1" of AdamW, MUON_RATES="2e-3 4e-3 8e-3". Existing results are kept, so the script resumes.
 set -euo pipefail
 here=$(dirname "$0")
+. "$here/lib.sh"
 if [ $# -lt 2 ]; then
   sed -n '5,8s/^# *//p' "$0" >&2
   exit 2
@@ -33,6 +34,7 @@ run() {
     "$gyre" train lm --config "$here/../recipes/story.toml" --preset llama-tiny --optimizer "$1" --learn-rate "$2" \
       --weight-decay "$3" --seed "$4" --after "${5}u" --total-updates "$5" --valid-freq "${5}u" \
       --train-sets "$story/text.tok" --vocab "$story/tokenizer.json" --model "$output/runs/$name" "${options[@]}"
+    check_ended "$output/runs/$name"
   fi
   printf '%s\t%s\t%s\t%s\t%d\t%s\n' "$@" "$(last_loss "$output/runs/$name")" >> "$output/sweep.tsv"
 }

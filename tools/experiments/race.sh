@@ -18,6 +18,7 @@ set -euo pipefail
 shopt -s inherit_errexit
 export LC_ALL=C # numbers with a decimal point
 here=$(dirname "$0")
+. "$here/lib.sh"
 if [ $# -lt 2 ]; then
   sed -n '3,17s/^# *//p' "$0" >&2
   exit 2
@@ -90,6 +91,7 @@ train_translation() { # train_translation GOAL SEED RUN OPTIONS...
     --train-sets "$data/train.en" "$data/train.de" --vocab "$output/joint.model" --model "$model" --overwrite --quiet \
     --optimizer muon --weight-decay 0.1 --learn-rate $rate --transformer-dropout "${dropout[$goal]}" \
     --label-smoothing $smoothing --mini-batch-words $words --save-freq 1000000u "$@" "${options[@]}"
+  check_ended "$model"
 }
 
 gyre_arm() { # gyre_arm GOAL SEED RUN
@@ -146,6 +148,7 @@ novels_arm() { # novels_arm SEED RUN
   run "$gyre" train lm --config "$here/../recipes/story.toml" --preset llama-tiny --precision "$precision" --seed "$1" \
     --optimizer muon --learn-rate 2e-3 --train-sets "$output/text.tok" --vocab "$output/tokenizer.json" --model "$2" \
     --overwrite --quiet --after "${novel_updates}u" --valid-freq "$(((novel_updates + 9) / 10))u" "${options[@]}"
+  check_ended "$2"
   # The first validation that reaches the loss, else the last one.
   entry=$(grep '"event":"valid"' "$2/metrics.jsonl" | while read -r entry; do
     printf '%s\t%s\n' "$(field loss <<< "$entry")" "$entry"

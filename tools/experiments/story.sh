@@ -8,6 +8,7 @@
 # Existing results are kept, so the script resumes.
 set -euo pipefail
 here=$(dirname "$0")
+. "$here/lib.sh"
 if [ $# -lt 2 ]; then
   sed -n '4,8s/^# *//p' "$0" >&2
   exit 2
@@ -19,6 +20,7 @@ options=("$@")
 gyre=${GYRE:-build/gyre}
 ranks=${RANKS:-1}
 arms=${ARMS:-llama muon gpt2}
+shopt -s inherit_errexit
 minutes=${MINUTES:-60}
 slices=6  # of a run, with a sample after each
 mkdir -p "$output"
@@ -43,6 +45,7 @@ train() {
   "$here/../scripts/mpirun.sh" -n "$ranks" "$gyre" train lm --config "$here/../recipes/story.toml" ${model[$arm]} \
     --train-sets "$output/text.tok" --vocab "$output/tokenizer.json" --seed "${SEED:-1}" --model "$run" \
     "${options[@]}" "$@"
+  check_ended "$run"
 }
 
 # The updates that fit into the minutes, by the time of the last 20 of 40 updates. Arms differ in speed; each has the
@@ -53,8 +56,9 @@ updates_of() {
     rm -rf "$output/speed"
     train "$arm" "$output/speed" --after 40u --disp-freq 20u --quiet
     sed -n 's/.*"event":"train".*"seconds":\([0-9.]*\).*/\1/p' "$output/speed/metrics.jsonl" |
-      awk -v minutes="$minutes" '{ before = now; now = $1 } END { printf "%d\n", minutes * 60 * 20 / (now - before) }' \
-        > "$output/$arm.updates"
+      awk -v minutes="$minutes" '{ before = now; now = $1 }
+        END { if (NR != 2) exit 1; printf("%d\n", minutes * 60 * 20 / (now - before)) }' > "$output/$arm.part"
+    mv "$output/$arm.part" "$output/$arm.updates"
     rm -rf "$output/speed"
   fi
   cat "$output/$arm.updates"

@@ -4,6 +4,7 @@
 # DATA contains train.en, train.de, val.en, val.de and test_2016_flickr.en, test_2016_flickr.de.
 set -euo pipefail
 here=$(dirname "$0")
+. "$here/../experiments/lib.sh"
 if [ $# -lt 2 ]; then
   sed -n '3,4s/^# *//p' "$0" >&2
   exit 2
@@ -24,6 +25,7 @@ launcher=()
 "${launcher[@]}" "$gyre" train nmt --config "$here/../recipes/multi30k-tiny.toml" \
   --train-sets "$data/train.en" "$data/train.de" --valid-sets "$data/val.en" "$data/val.de" \
   --vocab "$run/joint.model" --model "$run" "$@"
+check_ended "$run"
 "$gyre" translate --model "$run" --beam-size 4 --length-penalty 0.6 < "$test.en" > "$run/hyp.de"
 "$gyre" evaluate bleu --reference "$test.de" < "$run/hyp.de"
 "$gyre" plot --model "$run" --output "$run/curve.png"

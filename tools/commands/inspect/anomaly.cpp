@@ -8,6 +8,7 @@
 #include "gyre/core/option_checks.h"
 #include "gyre/train/checkpoint/model_file.h"
 #include "gyre/train/checkpoint/run_directory.h"
+#include "gyre/train/parallel/launcher.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "tools/options/model_choice.h"
 #include "tools/program.h"
@@ -47,7 +48,7 @@ Path first_checkpoint(const InspectAnomalyArgs& args) {
 int replay(const InspectAnomalyArgs& args) {
   expect_at_least(1, "--updates", args.updates);
   const Path run = find_run(args.model);
-  print_model_choice(first_checkpoint(args));
+  if (launch_of_process().process == 0) print_model_choice(first_checkpoint(args));
   std::vector<std::string> words{"gyre",
                                  "train",
                                  task_of(run),
@@ -74,9 +75,9 @@ int replay(const InspectAnomalyArgs& args) {
 
 void add_inspect_anomaly_command(Program& program) {
   auto args = std::make_shared<InspectAnomalyArgs>();
-  OptionTable& table =
-      program.command("inspect anomaly", "repeat updates of a run to find the first op with a non-finite result",
-                      [args] { return replay(*args); });
+  OptionTable& table = program.command(
+      "inspect anomaly", "repeat updates of a run to find the first op with a non-finite result",
+      [args] { return replay(*args); }, Program::Processes::ranks);
   table.add("--model,-m", args->model, "DIRECTORY", "run directory, or a checkpoint in it");
   table.required("model");
   table.add("--checkpoint", args->checkpoint, "NAME",
