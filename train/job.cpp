@@ -89,14 +89,19 @@ void warn_of_long_warmup(const ScheduleOptions& schedule, uint64_t updates) {
   if (const std::string warning = long_warmup_warning(schedule, updates); !warning.empty()) spdlog::warn("{}", warning);
 }
 
-// For the run, or for each sequence of stages with the same schedule.
+// For the schedule of the run up to the last stage that has it, and for each schedule of a stage.
 void warn_of_long_warmups(const OptimizerOptions& optimizer, const std::vector<RunStage>& stages, uint64_t updates) {
   if (stages.empty()) return warn_of_long_warmup(optimizer.schedule, updates);
-  for (size_t first = 0, next = 0; first < stages.size(); first = next) {
-    const RateStage& stage = optimizer.rate_stages[first];
-    while (next < stages.size() && optimizer.rate_stages[next].origin == stage.origin) ++next;
-    warn_of_long_warmup(stage.schedule, stages[next - 1].end() - stage.origin);
+  size_t of_run = stages.size();
+  for (size_t i = 0; i < stages.size(); ++i) {
+    const RateStage& stage = optimizer.rate_stages[i];
+    if (stage.is_own) {
+      warn_of_long_warmup(stage.schedule, stages[i].updates);
+    } else {
+      of_run = i;
+    }
   }
+  if (of_run < stages.size()) warn_of_long_warmup(optimizer.rate_stages[of_run].schedule, stages[of_run].end());
 }
 
 // The options of the run with the values that they have in this job, and what else its results depend on.

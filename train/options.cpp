@@ -9,7 +9,6 @@
 namespace gyre {
 namespace {
 
-constexpr int kMaxMicroBatches = 65536;  // limit per global batch
 constexpr int kDeterministicMicroBatches = 8;
 constexpr double kLargestBucket = 1'000'000;  // MiB
 

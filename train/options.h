@@ -63,6 +63,8 @@ inline constexpr std::pair<GradientDtype, std::string_view> kEnumNames<GradientD
 inline DType dtype_of(GradientDtype type) { return type == GradientDtype::bf16 ? DType::bf16 : DType::f32; }
 
 // Data parallelism: how a batch is divided into micro-batches, and how ranks exchange gradients.
+inline constexpr int kMaxMicroBatches = 65536;  // limit per global batch
+
 struct ParallelOptions {
   int accumulation = 1;   // micro-batches per rank and update
   int micro_batches = 0;  // number per global batch; 0: ranks * accumulation, or 8 with `deterministic`

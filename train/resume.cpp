@@ -2,7 +2,6 @@
 
 #include <spdlog/spdlog.h>
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
@@ -16,29 +15,10 @@
 namespace gyre {
 namespace {
 
-constexpr std::string_view kStagePrefix = "stage from update ", kStageEnd = ", end", kStageRates = ", schedule";
-
-// The number at the beginning of a text, 0 if there is none.
-uint64_t number_at(std::string_view text) {
-  uint64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
-
 // The options that a change of this effect belongs to; nullptr if runs are not compared by it.
 OptionTexts* options_of(RunOptions& options, OnResume effect) {
   if (effect == OnResume::other_data) return &options.of_data;
   return effect == OnResume::other_bits ? &options.of_bits : nullptr;
-}
-
-// Removes the ends of stages that had not ended when the options were saved.
-void remove_open_ends(OptionTexts& saved, OptionTexts& now, uint64_t finished) {
-  const auto is_open = [&](const auto& option) {
-    return option.first.ends_with(kStageEnd) && number_at(option.second) > finished;
-  };
-  std::erase_if(saved, is_open);
-  std::erase_if(now,
-                [&](const auto& option) { return option.first.ends_with(kStageEnd) && !saved.contains(option.first); });
 }
 
 // Whether a checkpoint of an earlier version cannot be compared by the option. Those lack two options, whatever their
@@ -182,21 +162,6 @@ ConfigChanges config_changes(const Json& before, const Json& now) {
                    " -> ", now.contains(at) ? now[at].dump() : "(none)");
   }
   return changes;
-}
-
-std::string stage_option_name(uint64_t begin) { return concat(kStagePrefix, begin); }
-std::string stage_end_option_name(uint64_t begin) { return stage_option_name(begin) + std::string(kStageEnd); }
-std::string stage_rates_option_name(uint64_t begin) { return stage_option_name(begin) + std::string(kStageRates); }
-
-RunOptions without_later_stages(RunOptions options, uint64_t finished) {
-  for (OptionTexts* texts : {&options.of_data, &options.of_bits})
-    std::erase_if(*texts, [&](const auto& option) {
-      const std::string_view name = option.first;
-      if (!name.starts_with(kStagePrefix)) return false;
-      const uint64_t begin = number_at(name.substr(kStagePrefix.size()));
-      return begin > 0 && begin >= finished;
-    });
-  return options;
 }
 
 RunChanges run_changes(const TrainState& saved, const RunIdentity& now) {

@@ -32,19 +32,6 @@ struct RunIdentity {
   void add(const OptionList& values, const OptionList& default_values);
 };
 
-// The name of options that hold from this update on. Text may follow it.
-std::string stage_option_name(uint64_t begin);
-
-// The name of the option that holds the last update of the stage that begins here. It must not change once the stage
-// has ended.
-std::string stage_end_option_name(uint64_t begin);
-
-// The name of the option with the schedule of the learning rates of the stage that begins here.
-std::string stage_rates_option_name(uint64_t begin);
-
-// Removes the options of stages that begin after the finished updates.
-RunOptions without_later_stages(RunOptions options, uint64_t finished);
-
 // "layers 4 -> 6; ..." for the values of config.json that differ.
 struct ConfigChanges {
   std::string of_model;     // they make it another model

@@ -50,6 +50,11 @@ rejects 1 'generation_config.json: top_p: expected a number, got "high"' build/g
 rm hf/generation_config.json
 build/gyre import --from hf hf --output imported --overwrite 2> import.log
 check "no file is left of an earlier import" test ! -e imported/generation_config.json
+echo '{"eos_token_id": 5}' > imported/generation_config.json
+build/gyre train lm --model imported --overwrite --preset llama-tiny --layers 1 --dim-emb 16 --transformer-heads 2 \
+  --vocab again/tokenizer.json --train-sets val.en --documents line --max-length 16 --mini-batch 2 --after 1u --quiet
+check "nor after a new training" test ! -e imported/generation_config.json
+build/gyre import --from hf hf --output imported --overwrite 2> import.log
 
 # BOS: as the files of an imported tokenizer say, never twice, and as --bos and --no-bos say.
 # Prints the ids of a continuation and their log-probabilities.

@@ -67,6 +67,10 @@ check "metrics of a regression" grep -qE '^\{"rows":20,"spearman":0\.9[0-9]*,"pe
 same "predicted numbers" "$(grep -cE '^-?[0-9.]+(e-[0-9]+)?$' numbers.txt)" 20
 build/gyre train pair --no-header --text-column 0 --second-text-column 0 --label-column 1 --labels 0 1 $fresh --head roformer \
   --train-sets train.rows --model columns/ || fail "columns by flag"
+build/gyre train classify --no-header --text-column 0 --label-column 1 --labels 0 1 2 $fresh --train-sets train.rows --after 1u \
+  --model three/ || fail "three classes"
+rejects 2 '--metrics. expected macro-f1 with more than two classes, got f1' \
+  build/gyre evaluate classify --model three/ --input dev.rows --metrics f1
 
 # gyre predict reads lines without labels. Its labels and scores are those of the evaluation.
 cut -f 1 dev.rows > dev.txt

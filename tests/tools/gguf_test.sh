@@ -47,6 +47,20 @@ write chat/ --output chat.gguf
 check "the chat template is in the file" has "tokenizer.chat_template" chat.gguf
 check "and is that of the run" has "<|im_start|>" chat.gguf
 
+# The token that ends an answer of a run's template comes before the ends of generation_config.json, such as those of the
+# base of adapters.
+build/gyre vocab --input text --type byte-bpe --size 300 --user-symbols '<|im_start|>' '<|im_end|>' --output marks.json 2> vocab.log
+train ends/ --preset llama-tiny --vocab marks.json
+cp chat/chat_template.jinja ends/
+ends_of() { tr -d ' \n' < "$1/generation_config.json" | sed -nE 's/.*"eos_token_id":(\[?[0-9,]+\]?).*/\1/p'; }
+build/gyre export --to hf --model ends/ --output ends-hf 2> export.log
+check "the ends of an answer and of a text" contains '^\[[0-9]+,[0-9]+\]$' < <(ends_of ends-hf)
+printf '{"eos_token_id": %s}' "$(ends_of ends-hf | sed -E 's/.*,([0-9]+)\]/\1/')" > ends/generation_config.json
+build/gyre export --to hf --model ends/ --output again-hf 2> export.log
+same "also with a generation_config.json" "$(ends_of again-hf)" "$(ends_of ends-hf)"
+write ends/ --output ends.gguf
+check "and in a GGUF file" has tokenizer.ggml.eot_token_id ends.gguf
+
 # SentencePiece, with the texts whose ids differ in llama.cpp.
 build/gyre vocab --input text --type unigram --size 300 --output unigram.model 2> vocab.log
 build/gyre vocab --input text --type bpe --size 300 --output bpe.model 2> vocab.log

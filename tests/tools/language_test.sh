@@ -36,6 +36,9 @@ activations() {
 }
 awk -v kept="$(activations none)" -v again="$(activations block)" 'BEGIN { exit !(again > 0 && again < 0.4 * kept) }' ||
   fail "gyre plan: the memory of layers that are computed again"
+step_of_gpu() { build/gyre plan lm --preset llama-tiny --vocab-size 300 --device h200 --gpus 1 --json "$@" | grep -o '"step_seconds":[0-9.e-]*' | cut -d: -f2 | sed -n 1p; }
+awk -v all="$(step_of_gpu)" -v some="$(step_of_gpu --freeze '*.layers.*')" 'BEGIN { exit !(some > 0 && some < 0.9 * all) }' ||
+  fail "gyre plan: the time of frozen layers on a GPU"
 rejects 2 '--documents-attend would have no effect: without --across-documents' \
   build/gyre train mlm --train-sets books.tok --vocab vocab.txt --model bad/ $small --documents-attend apart
 for position in learned sinusoidal none shaw nezha xl t5 tupe deberta alibi wavelet; do
@@ -90,6 +93,10 @@ same "a run starts from other weights" "$(build/gyre evaluate perplexity --model
   "$(build/gyre evaluate perplexity --model tuned/ --checkpoint last --input valid.txt --max-length 64)"
 mv lm moved
 build/gyre train lm --model tuned/ --after 2u --quiet || fail "a run that has begun does not need the other one"
+rejects 1 '\(layers 1 -> 2\)' build/gyre train lm --init-from lm/ --layers 2 --train-sets valid.txt --model tuned/ --after 3u
+build/gyre train lm --init-from lm/ --transformer-dropout 0.25 --learn-rate 1e-20 --lr-schedule constant --lr-warmup 0 \
+  --train-sets valid.txt --model tuned/ --after 3u --quiet 2> changed.txt
+check "an option of the model counts without the other run" grep -q 'dropout 0.* -> 0.25' changed.txt
 mv moved lm
 # Without a given warm-up, a run from other weights has a tenth of its updates; of a run without an end none.
 warmup() { build/gyre train "$@" --train-sets valid.txt --max-skipped 3 --quiet 2> warmup.log && sed -n 's/^lr-warmup = //p' tuned/train.toml; }

@@ -64,6 +64,9 @@ for loss in cross-entropy margin-loss; do
   check "metrics in JSON" grep -qE "^\{\"triplets\":20,\"accuracy\":1.0,\"$loss\":[0-9.e-]+,\"predictions\":\[\{\"line\":1,\"B\":-?[0-9.e-]+,\"C\":-?[0-9.e-]+,\"nearer\":\"[BC]\"\}," $loss.json
   same "predictions" "$(grep -o '"nearer":"[BC]"' $loss.json | cut -d '"' -f 4 | tr -d '\n')" "$(cut -f 4 dev.tsv | tail -n +2 | tr -d '\n')"
 done
+cp -r margin-loss wider
+build/gyre train match --model wider/ --margin 3 --after 50e --quiet 2> wider.log
+check "scores with another margin are not compared" contains 'start anew \(margin 1 -> 3' < wider.log
 grep -o '"B":[^,]*,"C":[^,]*' margin-loss.json | sed 's/"[BC]"://g' | tr ',' '\n' > expected.scores
 sed '1d' dev.tsv | awk -F '\t' '{ print $1 "\t" $2; print $1 "\t" $3 }' | build/gyre predict --model margin-loss/ > got.scores 2> predict.txt
 same "scores of single pairs" "$(paste expected.scores got.scores | awk '($1 - $2) ^ 2 < 1e-8' | wc -l)" 40

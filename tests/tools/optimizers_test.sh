@@ -28,6 +28,10 @@ check "Muon keeps no second moments of matrices" test "$(wc -c < muon/checkpoint
 grep -q '^optimizer = "lion"' lion/train.toml || fail "train.toml of lion"
 grep -q '^optimizer-params = \[0.9, 0.99, ' lion/train.toml || fail "the betas of lion: $(grep params lion/train.toml)"
 grep -q '^optimizer-params = \[0.9, 0.95, ' muon/train.toml || fail "the betas of lm: $(grep params muon/train.toml)"
+# A plan and the batches of a causal model have the defaults of its training.
+echo 'weight-decay = 0.05' > decay.toml
+check "a plan with a weight decay" eval 'build/gyre plan lm --preset lm-tiny --vocab-size 300 --config decay.toml --ranks 1 --gflops 10 --memory-gb 5 > plan.txt'
+check "batches with a weight decay" eval 'build/gyre inspect batches --causal $small --config decay.toml --updates 1 --output batches.safetensors > batches.txt'
 grep -q '^weight-decay = 0.1' muon/train.toml || fail "the weight decay of lm"
 build/gyre train lm $small --optimizer adam --model adam/ --after 1u
 grep -q '^weight-decay = 0$' adam/train.toml || fail "the weight decay of adam: $(grep decay adam/train.toml)"

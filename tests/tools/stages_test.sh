@@ -97,6 +97,17 @@ printf '\n[[stage]]\nupdates = 2\nmax-length = 8\n' >> longer/train.toml
 "$GYRE" train mlm --model longer/
 tail -n 1 longer/metrics.jsonl | contains '"event":"end","updates":102' || fail "the stage that was added"
 
+# A run from other weights warms up for a tenth of the updates of all stages.
+"$GYRE" train mlm --init-from straight/ --config stages.toml --train-sets books.txt --layers 1 --mini-batch 4 --max-length 24 \
+  --lr-schedule linear --cpu-threads 1 --quiet --model tuned/
+same "the warm-up of a run from other weights" "$(sed -n 's/^lr-warmup = //p' tuned/train.toml | sed -n 1p)" '"10%"'
+"$GYRE" train mlm --model tuned/ --quiet
+# Stages with the schedule of the run have one warm-up, also around a stage with its own.
+printf '[[stage]]\nupdates = 4\n[[stage]]\nupdates = 4\nlr-schedule = "inverse-sqrt"\nlr-warmup = 6\n[[stage]]\nupdates = 4\n' > around.toml
+"$GYRE" train mlm --config plain.toml around.toml --train-sets books.txt --vocab vocab.txt --lr-warmup 10 --model around/ 2> around.log
+same "one warning" "$(grep -c 'within a warm-up' around/train.log)" 1
+check "of the stage with a schedule of its own" grep -q 'training ends after 4 updates, within a warm-up of 6:' around/train.log
+
 # The plan adds the stages up.
 plan() { "$GYRE" plan mlm --config run.toml --vocab vocab.txt --ranks 1,2 --gflops 10 --memory-gb 5 "$@"; }
 plan --json > plan.json

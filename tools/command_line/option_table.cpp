@@ -282,7 +282,12 @@ void OptionTable::require_given() const {
   throw UsageError(names, " are missing", reason);
 }
 
-Path OptionTable::run_file() const { return Path(find("model")->given->values.back()) / run_file_; }
+Path OptionTable::given_run() const {
+  const Row* model = find("model");
+  return model != nullptr && model->given && !model->given->values.empty() ? Path(model->given->values.back()) : Path();
+}
+
+Path OptionTable::run_file() const { return given_run() / run_file_; }
 
 void OptionTable::require_same_presets() const {
   const ConfigFile saved = read_config_file(run_file());

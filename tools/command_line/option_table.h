@@ -134,6 +134,7 @@ class OptionTable {
   // file of this name in the directory --model, if it exists. The command line overrides them.
   void resume_from(const std::string& file_name) { run_file_ = file_name; }
   bool resumes_run() const { return resumes_run_; }  // after resolve(): whether it read that file
+  Path given_run() const;                            // the directory --model, or empty
 
   // Call after parsing. Reads the configuration files, then sets the fields. Every row is applied once, with the values
   // of its source of highest precedence. Rows are applied by increasing precedence of their source, then in the order

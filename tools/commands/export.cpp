@@ -27,6 +27,7 @@
 #include "gyre/models/hugging_face/marian.h"
 #include "gyre/train/checkpoint/lora_record.h"
 #include "gyre/train/checkpoint/progress.h"
+#include "gyre/train/checkpoint/run_options.h"
 #include "gyre/train/log/console.h"
 #include "gyre/train/pretrained/ctranslate2.h"
 #include "gyre/train/pretrained/gguf.h"
@@ -253,16 +254,6 @@ Json training_facts(const Records& records) {
           {"validation", metrics.empty() ? Json() : Json{{"metrics", metrics}}}};
 }
 
-// The largest number of tokens of a sample of the training; empty if it is unknown.
-std::string training_length(const Records& records, const CardModel& model) {
-  const auto longest = trained_option(model.path, model.checkpoint, "max-length");
-  if (!longest) return "";
-  int64_t tokens = records.options.tables.empty() ? std::stoll(*longest) : 0;
-  for (const std::vector<std::string>& stage : records.stage_values("max-length"))
-    if (stage.size() == 1) tokens = std::max<int64_t>(tokens, std::stoll(stage.front()));
-  return std::to_string(tokens);
-}
-
 // The class of transformers that loads the model; empty if a pipeline with its tokenizer does.
 std::string loader(const Records& records, const CardModel& model) {
   if (records.translates()) return kMarianArchitecture;
@@ -285,6 +276,7 @@ std::string model_card(const CardModel& model, const CardOptions& options) {
   const std::string pretrained = records.option("pretrained-model");
   const auto imported = records.checkpoint.find("imported");
   const auto longest = records.longest();
+  const std::optional<int> sample = longest_sample(model.path, model.checkpoint);
   Json vocabulary;
   if (model.vocabulary != nullptr) {
     vocabulary = {{"size", with_commas(model.vocabulary->size())},
@@ -320,18 +312,35 @@ std::string model_card(const CardModel& model, const CardOptions& options) {
        {"loader", loader(records, model)},
        {"needs_rjieba", model.vocabulary != nullptr && model.vocabulary->kind() == "wobert"},
        {"is_nezha", exported.at("model_type") == "nezha"},
-       {"trained_length", training_length(records, model)}});
+       {"trained_length", sample ? std::to_string(*sample) : ""}});
 }
 
 // ---- gyre export: writes a trained model in the format of another program ------------------------------------------
 
-// Lets transformers end a text with the token behind an answer, which need not be the end of a document.
-void add_end_of_answer(const Path& directory, const std::string& chat_template, const Vocabulary& vocabulary) {
+// The ids that end a text by generation_config.json in the directory; empty without the file.
+std::vector<int32_t> ends_of_texts(const Path& directory) {
   const Path file = directory / kGenerationConfigFile;
-  const auto end = ChatTemplate(kChatTemplate, chat_template, vocabulary).end_of_answer().id;
-  if (!end || !vocabulary.has_ends() || *end == vocabulary.eos() || !std::filesystem::exists(file)) return;
+  if (!std::filesystem::exists(file)) return {};
+  return parse_generation_config(read_file(file), file.string() + ": ").eos;
+}
+
+// These ids, and before them the one that ends an answer by the chat template of the run, which need not end a text.
+std::vector<int32_t> with_end_of_answer(std::vector<int32_t> ends, const Path& run, const Vocabulary& vocabulary) {
+  const Path chat = run / kChatTemplateFile;
+  if (!std::filesystem::exists(chat)) return ends;
+  const auto end = ChatTemplate(kChatTemplate, read_file(chat), vocabulary).end_of_answer().id;
+  if (end && std::ranges::find(ends, *end) == ends.end()) ends.insert(ends.begin(), *end);
+  return ends;
+}
+
+// Lets transformers end a text with the token behind an answer.
+void add_end_of_answer(const Path& directory, const Path& run, const Vocabulary& vocabulary) {
+  const Path file = directory / kGenerationConfigFile;
+  if (!std::filesystem::exists(file)) return;
+  const auto before = ends_of_texts(directory), ends = with_end_of_answer(before, run, vocabulary);
+  if (ends == before) return;
   Json config = read_json(file);
-  config["eos_token_id"] = {*end, vocabulary.eos()};
+  config["eos_token_id"] = ends;
   write_file(file, config.dump(2) + "\n");
 }
 
@@ -364,16 +373,12 @@ void export_as(const ExportArgs& args, const Path& run) {
   if (has_vocabulary(run)) vocabulary = load_run_vocabulary(run, {}, vocabulary_sizes(model->config()));
   ExportOptions options{.overwrite = args.overwrite, .classes = classes_of(run)};
   // Imported models have no training length.
-  if (const auto length = trained_option(args.model, args.checkpoint, "max-length"))
-    options.trained_length = std::stoi(*length);
+  options.trained_length = longest_sample(args.model, args.checkpoint).value_or(0);
   if (const Path chat = run / kChatTemplateFile; std::filesystem::exists(chat)) options.chat_template = read_file(chat);
   options.complete = [&](const Path& directory) {
     const Path generation = run / kGenerationConfigFile;  // an imported model keeps its own
-    if (std::filesystem::exists(generation)) {
-      write_file(directory / kGenerationConfigFile, read_file(generation));
-    } else if (vocabulary && !options.chat_template.empty()) {
-      add_end_of_answer(directory, options.chat_template, *vocabulary);
-    }
+    if (std::filesystem::exists(generation)) write_file(directory / kGenerationConfigFile, read_file(generation));
+    if (vocabulary) add_end_of_answer(directory, run, *vocabulary);
     write_file(directory / "README.md", model_card({.path = args.model,
                                                     .checkpoint = args.checkpoint,
                                                     .config = directory / "config.json",
@@ -383,16 +388,6 @@ void export_as(const ExportArgs& args, const Path& run) {
                                                    args.card));
   };
   print_message(concat("made ", write_hugging_face(args.output, *model, vocabulary.get(), options)));
-}
-
-// The ids that end an answer: those of an imported model, or the one that the template of the run writes.
-std::vector<int32_t> ends_of_answers(const Path& run, const Vocabulary& vocabulary) {
-  if (const Path file = run / kGenerationConfigFile; std::filesystem::exists(file))
-    return parse_generation_config(read_file(file), file.string() + ": ").eos;
-  const Path chat = run / kChatTemplateFile;
-  if (!std::filesystem::exists(chat)) return {};
-  const auto end = ChatTemplate(kChatTemplate, read_file(chat), vocabulary).end_of_answer().id;
-  return end ? std::vector<int32_t>{*end} : std::vector<int32_t>{};
 }
 
 int export_to_llama_cpp(const ExportArgs& args, const Path& run) {
@@ -407,12 +402,11 @@ int export_to_llama_cpp(const ExportArgs& args, const Path& run) {
   const auto vocabulary = load_run_vocabulary(run, {}, vocabulary_sizes(model->config()));
   GgufOptions options{.type = args.outtype,
                       .chat_template = find_chat_template(run, *vocabulary),
-                      .ends = ends_of_answers(run, *vocabulary),
+                      .ends = with_end_of_answer(ends_of_texts(run), run, *vocabulary),
                       .name = args.card.title.empty() ? file_name(run.string()) : args.card.title,
                       .license = args.card.license,
                       .language = args.card.language};
-  if (const auto length = trained_option(args.model, args.checkpoint, "max-length"))
-    options.trained_length = std::stoi(*length);
+  options.trained_length = longest_sample(args.model, args.checkpoint).value_or(0);
   const GgufReport report = export_gguf(args.output, *model, *vocabulary, options);
   for (const std::string& note : report.notes) print_message(note);
   print_message("made " + report.description);

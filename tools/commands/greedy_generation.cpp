@@ -74,9 +74,9 @@ std::vector<int32_t> GreedyGenerator::encode(const std::string& text) const {
 
 int64_t GreedyGenerator::context() const {
   const int64_t positions = longest() == PositionEncoding::kUnlimited ? 0 : longest();
-  const auto trained = trained_option(options_.model, options_.checkpoint, "max-length");
+  const auto trained = longest_sample(options_.model, options_.checkpoint);
   if (!trained) return positions;
-  return positions == 0 ? std::stoll(*trained) : std::min<int64_t>(positions, std::stoll(*trained));
+  return positions == 0 ? *trained : std::min<int64_t>(positions, *trained);
 }
 
 std::vector<std::string> GreedyGenerator::run(const std::vector<GreedyPrompt>& prompts) const {

@@ -74,7 +74,7 @@ struct TrainNmtArgs {
 };
 
 int train(TrainNmtArgs& args) {
-  check_pretrained_model(args.train, args.model.config);
+  use_pretrained_vocabulary(args.train.pretrained_model, args.train);
   check_nmt_options(*args.table, args.train, args.model.config);
   return run_training(*args.table, args.train, [&](const Resolved<NmtOptions>& options, Communicator& ranks) {
     return train_nmt(options, args.model.config, ranks);
@@ -103,7 +103,7 @@ struct TrainLanguage {
 
   template <class Train>
   int run(Train train_model) {
-    check_pretrained_model(train, model.config);
+    use_pretrained_vocabulary(train.pretrained_model, train);
     check_language_options(*table, train);
     check_encoder_options(*table, model.config);
     return run_training(*table, train, [&](const Resolved<Options>& options, Communicator& ranks) {

@@ -20,27 +20,18 @@
 namespace gyre {
 namespace {
 
-// Lets the row --pretrained-model set `config`, like a preset: other options override its values. Options: has
-// pretrained_model.
+// Lets the row --pretrained-model set `config`, like a preset: other options override its values. If the model does not
+// exist anymore, a run that continues has a configuration of its own. Options: has pretrained_model.
 template <class Options, class Config>
 void take_pretrained_config(OptionTable& table, const Options& options, Config& config) {
-  table.when_set("pretrained-model", [&options, &config] {
-    if (std::filesystem::exists(options.pretrained_model))
-      config = read_config<Config>(find_run(options.pretrained_model));
+  table.when_set("pretrained-model", [&table, &options, &config] {
+    const Path &model = options.pretrained_model, run = table.given_run();
+    if (std::filesystem::exists(model)) {
+      config = read_config<Config>(find_run(model));
+    } else if (!run.empty() && std::filesystem::exists(config_path(run))) {
+      config = read_config<Config>(run);
+    }
   });
-}
-
-template <class Options, class Config>
-void check_pretrained(Options& options, Config& config) {
-  const Path& model = options.pretrained_model;
-  if (model.empty()) return;
-  if (!starts_from(model, options.start)) {
-    config = read_config<Config>(options.start.directory);
-    if (options.data.vocabulary.empty()) options.data.vocabulary = find_vocabulary(options.start.directory);
-    return;
-  }
-  const Path run = find_run(find_model_file(model));
-  if (options.data.vocabulary.empty()) options.data.vocabulary = find_vocabulary(run);
 }
 
 // The rows that --help of gyre train shows.
@@ -55,7 +46,7 @@ void set_common_training_rows(OptionTable& table) {
 // Unless --lr-warmup is given, sets the default warm-up of a run that starts from a pretrained model: kFineTuningWarmup
 // percent of its updates, if their number is known. A run that continues keeps the warm-up with which it began, which
 // may have been before its number of updates was known.
-void set_fine_tuning_warmup(const OptionTable& table, TrainOptions& options) {
+void set_fine_tuning_warmup(const OptionTable& table, TrainOptions& options, bool has_total_updates) {
   if (table.given("lr-warmup")) return;
   const Path file = options.start.directory / "train.toml";
   if (continues(options.start) && std::filesystem::exists(file)) {
@@ -66,7 +57,7 @@ void set_fine_tuning_warmup(const OptionTable& table, TrainOptions& options) {
         return;
       }
   }
-  options.optimizer.schedule.warmup_percent = options.has_total_updates() ? kFineTuningWarmup : 0;
+  options.optimizer.schedule.warmup_percent = has_total_updates ? kFineTuningWarmup : 0;
 }
 
 // Sets the defaults that depend on other options, and throws UsageError for options that were given but would have no
@@ -88,8 +79,11 @@ void record_train_options(const OptionTable& table, TrainOptions& options) {
     options.record.notes.push_back("options: read from " + (options.start.directory / "train.toml").string());
 }
 
-void check_pretrained_model(NmtOptions& options, EncoderDecoderConfig& config) { check_pretrained(options, config); }
-void check_pretrained_model(LanguageOptions& options, EncoderOnlyConfig& config) { check_pretrained(options, config); }
+void use_pretrained_vocabulary(const Path& model, TrainOptions& options) {
+  if (model.empty()) return;
+  const Path run = starts_from(model, options.start) ? find_run(find_model_file(model)) : options.start.directory;
+  if (options.data.vocabulary.empty()) options.data.vocabulary = find_vocabulary(run);
+}
 
 void add_nmt_options(OptionTable& table, NmtOptions& options, EncoderDecoderConfig& config) {
   table.add_options(options);
@@ -98,7 +92,7 @@ void add_nmt_options(OptionTable& table, NmtOptions& options, EncoderDecoderConf
 }
 
 void check_nmt_training(const OptionTable& table, NmtOptions& options) {
-  if (!options.pretrained_model.empty()) set_fine_tuning_warmup(table, options);
+  if (!options.pretrained_model.empty()) set_fine_tuning_warmup(table, options, options.has_total_updates());
   check_train_options(table, options);
 }
 
@@ -119,7 +113,7 @@ std::string toml_of(LanguageStage stage) {
 
 // Adds the tables [[stage]] of configuration files.
 void add_stage_tables(OptionTable& table, LanguageOptions& options) {
-  const auto read = [&options](const std::vector<ConfigTable>& tables) {
+  const auto read = [&table, &options](const std::vector<ConfigTable>& tables) {
     std::vector<LanguageStage> stages;
     for (const ConfigTable& given : tables) {
       OptionTable rows;
@@ -128,6 +122,7 @@ void add_stage_tables(OptionTable& table, LanguageOptions& options) {
       rows.resolve(given);
       stages.push_back(std::move(stage));
     }
+    if (!options.pretrained_model.empty()) set_fine_tuning_warmup(table, options, /*has_total_updates=*/true);
     options.set_stages(std::move(stages));
   };
   const auto write = [&options] {
@@ -150,13 +145,15 @@ void add_language_options(OptionTable& table, LanguageOptions& options, EncoderO
 
 void check_language_options(const OptionTable& table, LanguageOptions& options) {
   // The stages of a run have resolved its schedule already.
-  if (!options.pretrained_model.empty() && options.stages.empty()) set_fine_tuning_warmup(table, options);
+  if (!options.pretrained_model.empty() && options.stages.empty())
+    set_fine_tuning_warmup(table, options, options.has_total_updates());
   check_train_options(table, options);
 }
 
 void check_fine_tuning_options(const OptionTable& table, FineTuningOptions& options) {
   if (!table.given("learn-rate")) options.optimizer.schedule.learning_rate = options.default_learning_rate();
-  if (options.optimizer.schedule.warmup_percent > 0) set_fine_tuning_warmup(table, options);
+  if (options.optimizer.schedule.warmup_percent > 0)
+    set_fine_tuning_warmup(table, options, options.has_total_updates());
   reject_pretrained_options(table, options);
   check_train_options(table, options);
 }

@@ -24,10 +24,9 @@ namespace gyre {
 // Call after resolve(). Stores the resolved options and the notes that the run writes and logs.
 void record_train_options(const OptionTable& table, TrainOptions& options);
 
-// Call after resolve(). Takes the vocabulary of the pretrained model unless the options give one. A run that
-// continues does not need the pretrained model anymore: without it, its own architecture counts.
-void check_pretrained_model(NmtOptions& options, EncoderDecoderConfig& config);
-void check_pretrained_model(LanguageOptions& options, EncoderOnlyConfig& config);
+// Call after resolve(). Takes the vocabulary of the pretrained model unless the options give one, or that of a run that
+// continues without it.
+void use_pretrained_vocabulary(const Path& model, TrainOptions& options);
 
 // `config`: of the model, which --pretrained-model sets.
 void add_nmt_options(OptionTable& table, NmtOptions& options, EncoderDecoderConfig& config);

@@ -7,8 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/io/json.h"
+#include "gyre/core/virtual_gpu/virtual_gpu.h"
 #include "gyre/train/log/console.h"
+#include "gyre/train/optim/update_plan.h"
 #include "tools/summary.h"
+#include "tools/workload/training_load.h"
+#include "tools/workload/workload.h"
 
 namespace gyre {
 
@@ -17,7 +21,6 @@ namespace {
 // The largest batch on the virtual GPU. The shares of rounding and of launches in the step of a larger one are
 // negligible, so that it is extrapolated in proportion.
 constexpr double kMostTokens = 1 << 20;
-constexpr int kMostMicroBatches = 65536;  // limit of a GPU, as --optimizer-delay accepts
 
 // All GPUs of a node take part in its traffic with other nodes, each through its own adapter.
 PlanRates rates_between(const GpuModel& model, int gpus, bool on_cpu) {
@@ -88,7 +91,8 @@ class Planner {
   }
 
   int fitting(PlanRow row, const RankShare& share, double tokens) {
-    for (int count = share.micro_batches; count <= kMostMicroBatches; count *= 2) {
+    const int most = kMaxMicroBatches / (job_.load.parallel.fixes_micro_batches() ? row.ranks : 1);
+    for (int count = share.micro_batches; count <= most; count *= 2) {
       const double micro_batch = count == share.micro_batches ? share.micro_batch_tokens : tokens / count;
       const RankCost smaller = cost(forecast(micro_batch), 1, row.ranks);
       row.activations = smaller.activations;
@@ -107,6 +111,20 @@ class Planner {
 
 }  // namespace
 
+GpuJob gpu_job(const MakeBatch& make, const TrainOptions& options, double item_tokens, double sides, Scaling scaling) {
+  const Precision precision = precision_on(virtual_kernels(), options.device.precision);
+  const MakeBatch made = [make, recompute = options.device.recompute, frozen = options.optimizer.frozen](
+                             int items, Device device) {
+    std::unique_ptr<Workload> work = make(items, device);
+    work->set_recompute(recompute);
+    freeze(work->parameters(), frozen);
+    return work;
+  };
+  const std::unique_ptr<Workload> work = made(measured_items(item_tokens), kVirtualGpu);
+  return {training_load(*work, options, virtual_kernels(), kVirtualGpu, precision, item_tokens, sides), made,
+          options.optimizer, precision, scaling};
+}
+
 std::vector<GpuPlanRow> plan_gpus(const GpuJob& job, const GpuModel& model, const std::vector<int>& gpus) {
   Planner planner(job, model);
   std::vector<GpuPlanRow> rows;
@@ -117,8 +135,6 @@ std::vector<GpuPlanRow> plan_gpus(const GpuJob& job, const GpuModel& model, cons
   }
   return rows;
 }
-
-namespace {}  // namespace
 
 std::string fitting_text(const GpuPlanRow& row, const ParallelOptions& options) {
   if (row.fits()) return "yes";

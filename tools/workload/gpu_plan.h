@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gyre/core/io/json.h"
+#include "gyre/train/options.h"
 #include "tools/workload/gpu_forecast.h"
 #include "tools/workload/plan.h"
 
@@ -31,6 +32,9 @@ struct GpuPlanRow {
   bool fits() const { return fitting_micro_batches == plan.micro_batches; }
 };
 
+// The job of the options with the workloads of `make`, recomputed and frozen as they say. Needs all memory of the
+// virtual GPU.
+GpuJob gpu_job(const MakeBatch& make, const TrainOptions& options, double item_tokens, double sides, Scaling scaling);
 std::vector<GpuPlanRow> plan_gpus(const GpuJob& job, const GpuModel& model, const std::vector<int>& gpus);
 
 // The step of one GPU, without the exchange: time, launches, and its share of the rates of matrix products.

@@ -77,12 +77,6 @@ Json write_tensors(const Path& path, const std::vector<TensorSource>& tensors) {
 
 }  // namespace
 
-const std::string* RunOptions::find(const std::string& name) const {
-  for (const OptionTexts* texts : {&of_data, &of_bits})
-    if (const auto found = texts->find(name); found != texts->end()) return &found->second;
-  return nullptr;
-}
-
 void write_manifest(const Path& directory, const Json& summary, const std::vector<TensorFile>& files) {
   Json state{{"format", kFormat}};
   state.update(summary);

@@ -19,6 +19,7 @@
 #include "gyre/core/io/safetensors.h"
 #include "gyre/train/checkpoint/progress.h"
 #include "gyre/train/checkpoint/run_directory.h"
+#include "gyre/train/checkpoint/run_options.h"
 #include "gyre/train/optim/optimizer.h"
 
 namespace gyre {
@@ -51,18 +52,6 @@ struct BestCheckpoint {
   std::string metric;
   double value = 0;
   uint64_t updates = 0;  // step-<updates>
-};
-
-// Values of options as text, by name.
-using OptionTexts = std::map<std::string, std::string>;
-
-// The options and properties that influence the result of a run (train/resume.h compares them).
-struct RunOptions {
-  OptionTexts of_data;  // must not change, because the checkpoint's position in the data depends on them
-  OptionTexts of_bits;  // may change, with a warning
-
-  // The value of the option of this name; nullptr if the run has none.
-  const std::string* find(const std::string& name) const;
 };
 
 // The part of the state that is not in tensors. checkpoint_content() sets the optimizer's fields and the version.

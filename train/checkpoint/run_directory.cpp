@@ -23,6 +23,7 @@
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
 #include "gyre/data/tokenizer/tokenizer_config.h"
+#include "gyre/models/hugging_face/generation_config.h"
 #include "gyre/train/checkpoint/checkpoint.h"
 
 namespace gyre {
@@ -459,7 +460,8 @@ void RunDirectory::remove_old_run() const {
       const bool is_own = is_checkpoint_name(path.filename().string());
       if (is_own && (fs::is_symlink(path) || fs::is_directory(path))) fs::remove_all(path);
     }
-    for (const Path& path : {config(), options(), task(), lora_path(path_), metrics(), path_ / kChatTemplateFile})
+    for (const Path& path : {config(), options(), task(), lora_path(path_), metrics(), path_ / kChatTemplateFile,
+                             path_ / kGenerationConfigFile})
       fs::remove(path);
     for (const Path& path : entries_of(path_)) {
       if (path.filename().string().starts_with("events.out.tfevents.")) fs::remove(path);

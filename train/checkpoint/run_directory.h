@@ -1,7 +1,7 @@
 // The run directory of a training run, for training and for programs that read it:
 //
 //   run/  config.json  train.toml  task.json  lora.json  vocab.*  chat_template.jinja  metrics.jsonl
-//         events.out.tfevents.*  train.log  .lock
+//         generation_config.json  events.out.tfevents.*  train.log  .lock
 //         checkpoints/  step-00001000/ {model.safetensors, optimizer.safetensors, state.json}
 //                       average-last-5/ {model.safetensors, state.json}
 //                       best -> step-..   last -> step-..   average -> average-..

@@ -55,6 +55,7 @@ struct RateStage {
   uint64_t begin = 0;   // the number of updates before it
   uint64_t origin = 0;  // the number of updates before the one at which its schedule counts from 0
   ScheduleOptions schedule;
+  bool is_own = false;  // the schedule begins with the stage, instead of being that of the run
 };
 
 struct Schedule {

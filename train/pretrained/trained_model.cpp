@@ -13,6 +13,7 @@
 #include "gyre/models/position/position_table.h"
 #include "gyre/train/checkpoint/lora_record.h"
 #include "gyre/train/checkpoint/model_file.h"
+#include "gyre/train/checkpoint/run_options.h"
 
 namespace gyre {
 
@@ -151,8 +152,14 @@ std::optional<std::string> trained_option(const Path& model, const std::string& 
   return found == nullptr ? std::nullopt : std::optional(*found);
 }
 
+std::optional<int> longest_sample(const Path& model, const std::string& which) {
+  const std::optional<TrainState> state = find_run_state(model, which);
+  if (!state) return std::nullopt;
+  return without_later_stages(state->options, state->progress.updates).longest_sample();
+}
+
 int trained_length(const Path& model, const std::string& which) {
-  if (const auto length = trained_option(model, which, "max-length")) return std::stoi(*length);
+  if (const auto length = longest_sample(model, which)) return *length;
   const auto config = read_config<EncoderOnlyConfig>(find_run(model));
   const int64_t positions = config.position.get<PositionTableOptions>().max_positions;
   return int(std::min<int64_t>(positions, std::numeric_limits<int>::max()));

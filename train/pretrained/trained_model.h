@@ -59,12 +59,15 @@ void require_run_vocabulary(const Path& run, const Vocabulary& vocabulary, const
 std::shared_ptr<const Vocabulary> load_run_vocabulary(const Path& run, const Path& file, VocabularySizes sizes,
                                                       const Path& target = {});
 
-// Returns the value of an option of train/resume.h that never changes during a run (such as "documents"), from the
-// checkpoint selected by `model` and `which`, or for an average of checkpoints from the newest checkpoint of the run.
-// nullopt if it is unknown, as for an imported model.
+// Returns the value of an option of train/checkpoint/run_options.h that never changes during a run (such as
+// "documents"), from the checkpoint selected by `model` and `which`, or for an average of checkpoints from the newest
+// checkpoint of the run. nullopt if it is unknown, as for an imported model.
 std::optional<std::string> trained_option(const Path& model, const std::string& which, const std::string& name);
-// Returns --max-length of the training of an encoder-only model. If it is unknown, as for an imported model, returns
-// max_positions of the configuration, which is max_position_embeddings of Hugging Face.
+// Returns --max-length of the training, the largest of the stages that have begun. nullopt if it is unknown, as for an
+// imported model.
+std::optional<int> longest_sample(const Path& model, const std::string& which);
+// Likewise for an encoder-only model. If it is unknown, returns max_positions of the configuration, which is
+// max_position_embeddings of Hugging Face.
 int trained_length(const Path& model, const std::string& which);
 
 // Loads a model. `model`: a run directory, a checkpoint in it, or its model.safetensors. `which`: selects a checkpoint

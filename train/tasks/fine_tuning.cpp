@@ -207,15 +207,21 @@ RankBatch LabeledData::batch(size_t i, MicroBatchRange own) const {
 }
 
 LabeledValidation::LabeledValidation(LabeledIds rows, const SequenceClassifier& model, const JobContext& context,
-                                     const ValidationOptions& options, std::string loss_name, Score score)
+                                     const ValidationOptions& options, std::string loss_name, Score score,
+                                     ValidationBasis score_basis)
     : rows_(std::move(rows)),
       model_(model),
       context_(context),
       options_(options),
       loss_name_(std::move(loss_name)),
-      score_(std::move(score)) {}
+      score_(std::move(score)),
+      score_basis_(std::move(score_basis)) {}
 
-ValidationBasis LabeledValidation::basis() const { return {{"valid-sets", hexadecimal(rows_.checksum())}}; }
+ValidationBasis LabeledValidation::basis() const {
+  ValidationBasis basis = score_basis_;
+  basis["valid-sets"] = hexadecimal(rows_.checksum());
+  return basis;
+}
 
 ValidationResult LabeledValidation::run() {
   const Stopwatch watch;

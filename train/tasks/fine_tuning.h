@@ -98,8 +98,10 @@ class LabeledData final : public TrainingData {
 class LabeledValidation final : public Validation {
  public:
   using Score = std::function<double(std::string_view metric, const Predictions& predictions, const LabeledIds& rows)>;
+  // score_basis: what the scores depend on beside the rows.
   LabeledValidation(LabeledIds rows, const SequenceClassifier& model, const JobContext& context,
-                    const ValidationOptions& options, std::string loss_name, Score score);
+                    const ValidationOptions& options, std::string loss_name, Score score,
+                    ValidationBasis score_basis = {});
 
   ValidationBasis basis() const override;
   ValidationResult run() override;
@@ -111,6 +113,7 @@ class LabeledValidation final : public Validation {
   ValidationOptions options_;
   std::string loss_name_;
   Score score_;
+  ValidationBasis score_basis_;
 };
 
 }  // namespace gyre

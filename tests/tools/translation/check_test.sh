@@ -83,6 +83,11 @@ vocabulary=bytes.vocab wrong '--bpe-dropout. expected a vocabulary with merges' 
 data_check --train-sets train.en train.de --r-drop 5 --json > twice.json
 data_check --train-sets train.en train.de --json > once.json
 memory() { grep -o '"memory_bytes":[0-9.e+]*' "$1" | cut -d: -f2; }
+for layers in none block; do
+  "$GYRE" data check --vocab vocab.model --task transformer-tiny --cpu-threads 1 --train-sets train.en train.de --device h200 \
+    --mini-batch-words 50000 --recompute $layers --json > $layers.json
+done
+check "recomputation takes less memory of a GPU" awk -v less="$(memory block.json)" -v more="$(memory none.json)" 'BEGIN { exit !(less < more) }'
 check "R-Drop takes more memory" awk -v once="$(memory once.json)" -v twice="$(memory twice.json)" 'BEGIN { exit !(twice > once) }'
 
 # The documents of a language model.

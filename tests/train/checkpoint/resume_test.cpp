@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "gyre/train/checkpoint/run_options.h"
 #include "tests/errors.h"
 
 using namespace gyre;
@@ -99,4 +100,17 @@ TEST_CASE("a checkpoint of an earlier version that did not record an option is n
   before.options.of_bits[stage_rates_option_name(0)] = "learn-rate 0.2, counted from update 0";
   CHECK(run_changes(before, staged).of_bits ==
         "stage from update 0, schedule learn-rate 0.2, counted from update 0 -> learn-rate 0.1, counted from update 0");
+}
+
+TEST_CASE("the longest sample is that of the run, or of the longest stage that has begun") {
+  RunOptions options{.of_data = {{"max-length", "512"}}, .of_bits = {}};
+  CHECK(options.longest_sample() == 512);
+  options.of_data[stage_option_name(0)] = "--max-length 64, --mini-batch 4";
+  options.of_data[stage_option_name(0) + ", weights"] = "1,2";
+  options.of_data[stage_option_name(10)] = "--max-length 128, --mini-batch 4";
+  options.of_data[stage_option_name(20)] = "--max-length 96, --mini-batch 4";
+  CHECK(options.longest_sample() == 128);
+  CHECK(without_later_stages(options, 11).longest_sample() == 128);
+  CHECK(without_later_stages(options, 10).longest_sample() == 64);
+  CHECK_FALSE(RunOptions().longest_sample());
 }

@@ -100,12 +100,8 @@ RunCost run_cost(const NmtOptions& options, const EncoderDecoderConfig& config, 
   cost.ranks = ranks;
   PlanRow row;
   if (gpu) {
-    const Precision precision = precision_on(virtual_kernels(), options.device.precision);
-    std::unique_ptr<Workload> work = make(measured_items(2.0 * length), kVirtualGpu);
-    const PlanLoad load = training_load(*work, options, virtual_kernels(), kVirtualGpu, precision, 2.0 * length, 2);
-    work.reset();  // plan_gpus() needs all memory of the virtual GPU
-    const GpuPlanRow planned =
-        plan_gpus({load, make, options.optimizer, precision, Scaling::strong}, *gpu, {ranks}).front();
+    const GpuJob job = gpu_job(make, options, 2.0 * length, 2, Scaling::strong);
+    const GpuPlanRow planned = plan_gpus(job, *gpu, {ranks}).front();
     row = planned.plan;
     cost.where = concat("predicted for ", ranks, " x ", gpu->name);
     cost.findings.push_back(gpu_memory(planned, *gpu, options.parallel));
@@ -472,7 +468,7 @@ int check(CheckArgs& args) {
   if (args.documents.are_documents(*args.table, args.train.data.train_sets)) return check_language_data(args);
   if (args.train.data.vocabulary.empty())
     throw UsageError("--vocab is missing: only documents can be checked without a vocabulary");
-  check_pretrained_model(args.train, args.model.config);
+  use_pretrained_vocabulary(args.train.pretrained_model, args.train);
   std::vector<std::vector<Path>> tests = validate(args);
   for (const std::string& note : args.table->notes()) print_message(note);
   if (args.train.device.threads > 0) set_threads(args.train.device.threads);

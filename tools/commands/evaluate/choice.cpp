@@ -220,9 +220,9 @@ void require_causal_model(const Path& model) {
 // model whose positions have no table.
 int64_t default_length(const EvaluateChoiceArgs& args, const EncoderOnly& model) {
   const int64_t positions = model.config().position.get<PositionTableOptions>().max_positions;
-  const auto trained = trained_option(args.model, args.checkpoint, "max-length");
+  const auto trained = longest_sample(args.model, args.checkpoint);
   const bool is_unlimited = model.longest() > positions;
-  return trained && is_unlimited ? std::stoll(*trained) : std::min(positions, model.longest());
+  return trained && is_unlimited ? *trained : std::min(positions, model.longest());
 }
 
 // The options of all files; encode() refers to the vocabulary.

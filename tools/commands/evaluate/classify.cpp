@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gyre/core/io/json.h"
+#include "gyre/core/option_checks.h"
 #include "gyre/data/text/labeled_text.h"
 #include "gyre/train/tasks/matching/match_objective.h"
 #include "tools/command_line/messages.h"
@@ -45,6 +46,9 @@ TrainedTask task_of(const EvaluateClassifyArgs& args, const ClassifierConfig& co
   TrainedTask task = classification_task(args.model, args.preset, config, args.labels);
   args.columns.apply(task.format);
   if (!args.metrics.empty()) task.metrics = args.metrics;
+  for (const std::string& metric : args.metrics)
+    expect(metric != "f1" || task.format.classes.size() == 2, "--metrics", "macro-f1 with more than two classes",
+           metric);
   task.metrics.push_back(loss_name(config));
   return task;
 }

@@ -51,8 +51,7 @@ Json summary_of(const PerplexityArgs& args, const LanguageScore& score, const st
 // batch.
 int usual_length(const PerplexityArgs& args, const EncoderOnly& model) {
   int64_t length = std::min<int64_t>(trained_length(args.text.model, args.text.checkpoint), model.longest());
-  if (!trained_option(args.text.model, args.text.checkpoint, "max-length"))
-    length = std::min(length, args.score.batch_rows);
+  if (!longest_sample(args.text.model, args.text.checkpoint)) length = std::min(length, args.score.batch_rows);
   return int(length);
 }
 

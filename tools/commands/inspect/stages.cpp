@@ -133,12 +133,13 @@ int inspect(InspectBatchesArgs& args) {
   if (!options.stages.empty())
     expect(args.updates <= run_stages(options).back().end(), "--updates",
            concat("at most the ", run_stages(options).back().end(), " updates of all stages"), args.updates);
-  check_pretrained_model(options, args.model.config);
+  use_pretrained_vocabulary(options.pretrained_model, options);
   const bool causal = is_causal(args);
   if (args.table->given_as("model") && !args.table->resumes_run())
     throw UsageError("--model would have no effect beside other options: --config ",
                      (options.start.directory / "train.toml").string(), " has those of the run");
   args.table->reject_unused("causal", !args.table->resumes_run(), "--model says which kind of model it is");
+  if (causal && !args.table->given("optimizer")) options.optimizer.kind = causal_optimizer().kind;
   check_language_options(*args.table, options);
   if (causal) args.table->reject_group("Masking", "a causal model predicts the next token");
   args.table->reject_unused("format", causal, "a masked model predicts tokens of documents");

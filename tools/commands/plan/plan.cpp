@@ -284,18 +284,9 @@ PlannedSteps plan_steps(const PlanArgs& args, const TrainOptions& options, int64
     const MachineLoad machine = machine_load(batches.make, options, batches.item_tokens, batches.sides, given);
     return plan_ranks(args, machine.load, machine.rates, options, pieces, batches.sides);
   }
-  const Precision precision = precision_on(virtual_kernels(), options.device.precision);
-  std::unique_ptr<Workload> work = batches.make(measured_items(batches.item_tokens), kVirtualGpu);
-  const PlanLoad load =
-      training_load(*work, options, virtual_kernels(), kVirtualGpu, precision, batches.item_tokens, batches.sides);
-  work.reset();  // plan_gpus() needs all memory of the virtual GPU
-  const auto make = [&](int items, Device device) {
-    std::unique_ptr<Workload> made = batches.make(items, device);
-    made->set_recompute(options.device.recompute);
-    return made;
-  };
-  const GpuJob job{load, make, options.optimizer, precision, args.weak ? Scaling::weak : Scaling::strong};
-  return plan_gpu_ranks(args, job, with_options(*gpu, precision, args), pieces, batches.sides);
+  const GpuJob job =
+      gpu_job(batches.make, options, batches.item_tokens, batches.sides, args.weak ? Scaling::weak : Scaling::strong);
+  return plan_gpu_ranks(args, job, with_options(*gpu, job.precision, args), pieces, batches.sides);
 }
 
 // The time and the memory of a whole run, from the steps that are planned for each of its stages.
@@ -513,7 +504,7 @@ void add_nmt(Program& program) {
   auto args = std::make_shared<PlanNmtArgs>();
   OptionTable& table = program.command("plan nmt", "plan the training of a translation model", [args] {
     reject_adapters(args->train.lora);
-    check_pretrained_model(args->train, args->model.config);
+    use_pretrained_vocabulary(args->train.pretrained_model, args->train);
     const DataOptions& data = args->train.data;
     args->model.config.vocab_size = args->pieces(data.vocabulary);
     if (!data.vocabulary.empty() && !args->table->given("vocab-size"))
@@ -544,7 +535,7 @@ struct PlanLanguage : PlanArgs {
   int run(bool causal) {
     model.config.causal = model.config.causal || causal;
     reject_adapters(train.lora);
-    check_pretrained_model(train, model.config);
+    use_pretrained_vocabulary(train.pretrained_model, train);
     model.config.vocab_size = pieces(train.data.vocabulary);
     validate_model(*table, [&] { model.config.validate(); });
     require_positions(train, EncoderOnly(model.config).longest());
@@ -565,6 +556,7 @@ void add_language(Program& program, const std::string& words, const std::string&
                   const std::vector<std::string>& presets) {
   constexpr bool kCausal = std::is_same_v<Options, LanguageOptions>;
   auto args = std::make_shared<PlanLanguage<Options>>(preset);
+  if constexpr (kCausal) args->train.optimizer = causal_optimizer();
   OptionTable& table = program.command(words, help, [args] { return args->run(kCausal); });
   table.accept_config_files();
   add_encoder_options(table, args->model, "--preset,--task,--arch", presets);

@@ -145,8 +145,9 @@ ScheduleOptions own_schedule(const LanguageStage& stage, const ScheduleOptions& 
 
 // The learning rates of a stage. `run`: the schedule of the run, with the numbers of updates.
 RateStage rates_of(const LanguageStage& stage, uint64_t begin, const ScheduleOptions& run) {
-  if (stage.restarts_schedule()) return {.begin = begin, .origin = begin, .schedule = own_schedule(stage, run)};
-  RateStage rates{.begin = begin, .origin = 0, .schedule = run};
+  if (stage.restarts_schedule())
+    return {.begin = begin, .origin = begin, .schedule = own_schedule(stage, run), .is_own = true};
+  RateStage rates{.begin = begin, .origin = 0, .schedule = run, .is_own = false};
   rates.schedule.learning_rate = stage.learning_rate.value_or(run.learning_rate);
   rates.schedule.warmup_initial = std::min(run.warmup_initial, rates.schedule.learning_rate);
   return rates;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gyre/data/tokenizer/vocabulary.h"
-#include "gyre/train/resume.h"
+#include "gyre/train/checkpoint/run_options.h"
 #include "gyre/train/tasks/language/language_data.h"
 #include "gyre/train/tasks/language/language_options.h"
 

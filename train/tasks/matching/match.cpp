@@ -48,7 +48,9 @@ TaskParts make_parts(const MatchOptions& options, InitialEncoder& initial, const
         loss_name,
         [&objective = options.objective](std::string_view metric, const Predictions& predictions, const LabeledIds&) {
           return match_score(metric, predictions, objective);
-        });
+        },
+        options.objective.is_margin_loss() ? ValidationBasis{{"margin", concat(options.objective.margin)}}
+                                           : ValidationBasis());
   };
   return parts;
 }
