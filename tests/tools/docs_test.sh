@@ -49,7 +49,7 @@ check "the version in the README" grep -q "^Version $version[.]" README.md
 # The figures of results.tsv stand in results.md, or on the page that the section names. None of its fields is empty,
 # because `read` joins tabs.
 declare -A texts
-for page in results roformer fine_tuning models long_context install translator; do texts[$page.md]=$(tr -d '*' < "tools/docs/$page.md"); done
+for page in results roformer fine_tuning models long_context install translator distributed; do texts[$page.md]=$(tr -d '*' < "tools/docs/$page.md"); done
 while IFS=$'\t' read -r section what value _ machine date command; do
   page=results.md
   case $section in *.md:*) page=${section%%:*} section=${section#*: } ;; esac
