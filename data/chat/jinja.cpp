@@ -119,8 +119,12 @@ int64_t integer_of(const Value& value, const Place& at) {
   return value.integer();
 }
 
-Value checked_text(std::string text, const Place& at) {
+void check_size(const std::string& text, const Place& at) {
   if (text.size() > kLongestText) at.fail("expected a text of at most ", kLongestText, " bytes");
+}
+
+Value checked_text(std::string text, const Place& at) {
+  check_size(text, at);
   return Value::text(std::move(text));
 }
 
@@ -129,8 +133,11 @@ void check_size(const Json& json, int depth, size_t& bytes, const Place& at) {
   bytes += sizeof(Json) + (json.is_string() ? json.get_ref<const std::string&>().size() : 0);
   if (bytes > kLongestText) at.fail("expected a value of at most ", kLongestText, " bytes");
   if (depth > kDeepest) at.fail("expected nesting of at most ", kDeepest);
-  if (json.is_structured())
-    for (const Json& element : json) check_size(element, depth + 1, bytes, at);
+  if (!json.is_structured()) return;
+  for (const auto& item : json.items()) {
+    if (json.is_object()) bytes += item.key().size();
+    check_size(item.value(), depth + 1, bytes, at);
+  }
 }
 
 Value checked(Json json, const Place& at) {
@@ -146,7 +153,7 @@ struct JsonForm {
   std::string between_items = ", ", after_key = ": ";
 };
 
-void write_json(const Json& json, const JsonForm& form, int64_t level, std::string& text) {
+void write_json(const Json& json, const JsonForm& form, int64_t level, std::string& text, const Place& at) {
   const auto dump = [&](const Json& value) { return value.dump(-1, ' ', form.ascii, Json::error_handler_t::replace); };
   if (json.empty() || !json.is_structured()) {
     text += dump(json);
@@ -163,7 +170,8 @@ void write_json(const Json& json, const JsonForm& form, int64_t level, std::stri
     if (&item != &items.front()) text += form.between_items;
     new_line(1);
     if (json.is_object()) text += dump(Json(item.first)) + form.after_key;
-    write_json(*item.second, form, level + 1, text);
+    write_json(*item.second, form, level + 1, text, at);
+    check_size(text, at);
   }
   new_line(0);
   text += json.is_object() ? '}' : ']';
@@ -249,27 +257,38 @@ bool contains(const Value& whole, const Value& part, const Place& at) {
 
 // ---- Methods, filters, tests and functions -------------------------------------------------------------------------
 
-// Arguments of a call, and those of a known callable in the order of its parameters; undefined if not given.
 struct Arguments {
   std::vector<Value> values;
   Names named;
 };
-using Bound = std::vector<Value>;
+
+// The arguments of a known callable in the order of its parameters; undefined without one.
+class Bound {
+ public:
+  explicit Bound(size_t parameters) : values_(parameters), given_(parameters) {}
+  const Value& operator[](size_t i) const { return values_[i]; }
+  bool has(size_t i) const { return given_[i]; }  // also if the argument is an undefined value
+  void set(size_t i, const Value& value) { values_[i] = value, given_[i] = true; }
+
+ private:
+  std::vector<Value> values_;
+  std::vector<bool> given_;
+};
 
 Bound bound(const std::vector<std::string>& parameters, const std::string& callable, const Arguments& given,
             const Place& at) {
   if (given.values.size() > parameters.size())
     at.fail(callable, ": expected at most ", counted(parameters.size(), "argument"), ", got ", given.values.size());
-  Bound values(parameters.size());
-  std::ranges::copy(given.values, values.begin());
+  Bound arguments(parameters.size());
+  for (size_t i = 0; i < given.values.size(); ++i) arguments.set(i, given.values[i]);
   for (const auto& [name, value] : given.named) {
     const auto place = std::ranges::find(parameters, name);
     if (place == parameters.end()) at.fail(callable, ": there is no argument ", name, " that Gyre knows");
-    Value& target = values[size_t(place - parameters.begin())];
-    if (target.is_defined()) at.fail(callable, ": the argument ", name, " is given twice");
-    target = value;
+    const auto i = size_t(place - parameters.begin());
+    if (arguments.has(i)) at.fail(callable, ": the argument ", name, " is given twice");
+    arguments.set(i, value);
   }
-  return values;
+  return arguments;
 }
 
 // Parameters by the name of what can be called.
@@ -298,12 +317,13 @@ std::string stripped(const std::string& text, const Value& characters, bool left
 // str.replace(old, new, count)
 Value replaced(const std::string& text, const Bound& a, const Place& at) {
   const std::string &old = string_of(a[0], at), &by = string_of(a[1], at);
-  int64_t left = is_given(a[2]) ? integer_of(a[2], at) : -1;
+  int64_t left = a.has(2) && !a[2].is_none() ? integer_of(a[2], at) : -1;
   if (old.empty()) at.fail("replace: expected a text to replace, got an empty one");
   std::string result;
   size_t begin = 0;
   for (size_t found = text.find(old); found != text.npos && left != 0; found = text.find(old, begin), --left) {
     result += text.substr(begin, found - begin) + by;
+    check_size(result, at);
     begin = found + old.size();
   }
   return checked_text(result + text.substr(begin), at);
@@ -313,13 +333,13 @@ Value replaced(const std::string& text, const Bound& a, const Place& at) {
 Value split(const std::string& text, const Bound& a, const Place& at) {
   auto parts = Json::array();
   if (!is_given(a[0])) {
-    if (a[1].is_json()) at.fail("split: expected a separator with maxsplit");
+    if (a.has(1)) at.fail("split: expected a separator with maxsplit");
     for (const std::u32string& word : split_words(code_points(text))) parts.push_back(to_utf8(word));
     return Value(std::move(parts));
   }
   const std::string& mark = string_of(a[0], at);
   if (mark.empty()) at.fail("split: expected a separator, got an empty one");
-  int64_t left = a[1].is_json() ? integer_of(a[1], at) : -1;
+  int64_t left = a.has(1) ? integer_of(a[1], at) : -1;
   size_t begin = 0;
   for (size_t found = text.find(mark); found != text.npos && left != 0; found = text.find(mark, begin), --left) {
     parts.push_back(text.substr(begin, found - begin));
@@ -331,7 +351,10 @@ Value split(const std::string& text, const Bound& a, const Place& at) {
 
 std::string joined(const std::vector<Value>& values, const std::string& separator, const Place& at) {
   std::string text;
-  for (size_t i = 0; i < values.size(); ++i) text += (i == 0 ? "" : separator) + text_of(values[i], at);
+  for (size_t i = 0; i < values.size(); ++i) {
+    text += (i == 0 ? "" : separator) + text_of(values[i], at);
+    check_size(text, at);
+  }
   return text;
 }
 
@@ -391,7 +414,7 @@ Value call_method(const Value& value, const std::string& name, const Arguments& 
   if (name == "keys") return list_of(elements_of(value, at), at);
   if (name == "get") {
     const Value found = field_of(value, string_of(a[0], at), at);
-    return found.is_defined() ? found : given.values.size() + given.named.size() > 1 ? a[1] : Value(Json());
+    return found.is_defined() ? found : a.has(1) ? a[1] : Value(Json());
   }
   auto values = Json::array();
   for (const Json& element : value.json()) values.push_back(element);
@@ -428,17 +451,17 @@ Value choose_by_field(const Value& value, const Bound& a, bool keeps, const Plac
   std::vector<Value> chosen;
   if (!value.is_true()) return Value(Json::array());
   Arguments rest;
-  if (a[2].is_defined()) rest.values = {a[2]};
+  if (a.has(2)) rest.values = {a[2]};
   for (const Value& element : elements_of(value, at)) {
     const Value field = field_of(element, string_of(a[0], at), at);
-    const bool holds = a[1].is_defined() ? holds_test(field, string_of(a[1], at), rest, at) : field.is_true();
+    const bool holds = a.has(1) ? holds_test(field, string_of(a[1], at), rest, at) : field.is_true();
     if (holds == keeps) chosen.push_back(element);
   }
   return list_of(chosen, at);
 }
 
 Value map_fields(const Value& value, const Bound& a, const Place& at) {
-  if (a[0].is_defined() || !a[1].is_text()) at.fail("map: expected attribute='..'");
+  if (a.has(0) || !a[1].is_text()) at.fail("map: expected attribute='..', the only form that Gyre knows");
   std::vector<Value> fields;
   for (const Value& element : elements_of(value, at)) fields.push_back(field_of(element, a[1].string(), at));
   return list_of(fields, at);
@@ -460,7 +483,7 @@ Value to_json(const Value& value, const Bound& a, const Place& at) {
     form.after_key = string_of(separators[1], at);
   }
   std::string text;
-  write_json(value.json(), form, 0, text);
+  write_json(value.json(), form, 0, text, at);
   return checked_text(std::move(text), at);
 }
 
@@ -503,7 +526,7 @@ Value filtered(const Value& value, const std::string& name, const Arguments& giv
   if (name == "tojson") return to_json(value, a, at);
   if (name == "default" || name == "d") {
     const bool is_missing = !value.is_defined() || (a[1].is_true() && !value.is_true());
-    return !is_missing ? value : a[0].is_defined() ? a[0] : Value::text("");
+    return !is_missing ? value : a.has(0) ? a[0] : Value::text("");
   }
   if (name == "join")
     return checked_text(joined(elements_of(value, at), a[0].is_json() ? string_of(a[0], at) : "", at), at);
@@ -524,9 +547,9 @@ Value filtered(const Value& value, const std::string& name, const Arguments& giv
 Value range(const Bound& a, const Place& at) {
   constexpr int64_t kMost = 100'000;
   const auto first = integer_of(a[0], at);
-  const bool has_begin = a[1].is_defined();
+  const bool has_begin = a.has(1);
   const auto begin = has_begin ? first : 0, end = has_begin ? integer_of(a[1], at) : first,
-             step = a[2].is_defined() ? integer_of(a[2], at) : 1;
+             step = a.has(2) ? integer_of(a[2], at) : 1;
   if (step != 1 && step != -1) at.fail("range: expected a step of 1 or -1");
   if (begin < -kMost || begin > kMost || end < -kMost || end > kMost) at.fail("range: expected at most ", kMost);
   auto numbers = Json::array();

@@ -105,13 +105,23 @@ TEST_CASE("jinja: what is refused is named, with its line") {
   refused("{{ 'a' | default('b', default_value='c') }}", "the argument default_value is given twice");
   refused("{{ dict([1]) }}", "function dict(): expected arguments with names");
   refused("{{ n is none(1) }}", "test none: expected at most 0 arguments, got 1");
-  refused("{{ messages | map('upper') | list }}", "map: expected attribute='..'");
+  refused("{{ messages | map('upper') | list }}", "map: expected attribute='..', the only form that Gyre knows");
+  refused("{% for i in range(2, missing) %}{% endfor %}", "expected an integer, got an undefined value");
+  refused("{{ messages | selectattr('role', missing) | list }}", "expected a string, got an undefined value");
+  refused("{% macro g(a) %}{% endmacro %}{{ g(missing, a=1) }}", "macro g(): the argument a is given twice");
   refused("{% macro f(a) %}{% endmacro %}{{ f(b=1) }}", "macro f(): there is no argument b that Gyre knows");
   // Lists are bounded as texts are.
   const std::string grows = "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = ";
   refused(grows + "ns.x + ns.x %}{% endfor %}", "expected a value of at most");
   refused(grows + "[ns.x, ns.x] %}{% endfor %}", "expected a value of at most");
   refused(grows + "{'a': ns.x, 'b': ns.x} %}{% endfor %}", "expected a value of at most");
+  const std::string mebibyte =
+      "{% set ns = namespace(s='a') %}{% for i in range(20) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}";
+  refused(mebibyte + "{% set ns.x = [{ns.s: 1}] %}{% for i in range(9) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
+          "expected a value of at most");
+  refused(mebibyte + "{{ range(99999) | tojson(separators=[ns.s, ':']) }}", "expected a text of at most");
+  refused(mebibyte + "{{ range(99999) | join(ns.s) }}", "expected a text of at most");
+  refused(mebibyte + "{{ ns.s | replace('a', ns.s) }}", "expected a text of at most");
   refused("{% set ns = namespace(x=[1]) %}{% for i in range(999) %}{% set ns.x = [ns.x] %}{% endfor %}",
           "expected nesting of at most 100");
   CHECK(JinjaTemplate("t", "{{ (-4294967296 * 2147483648) // 3 }} {{ -7 % 3 }} {{ 7 // -2 }} {{ 7 % -2 }}")
