@@ -71,6 +71,7 @@ build/gyre train classify --no-header --text-column 0 --label-column 1 --labels 
   --model three/ || fail "three classes"
 rejects 2 '--metrics. expected macro-f1 with more than two classes, got f1' \
   build/gyre evaluate classify --model three/ --input dev.rows --metrics f1
+rejects 2 'metrics. correlation: expected pearson or spearman, got f1' build/gyre evaluate classify --model numbers/ --input dev.rows --metrics f1
 
 # gyre predict reads lines without labels. Its labels and scores are those of the evaluation.
 cut -f 1 dev.rows > dev.txt

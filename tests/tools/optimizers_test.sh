@@ -31,6 +31,9 @@ grep -q '^optimizer-params = \[0.9, 0.95, ' muon/train.toml || fail "the betas o
 # A plan and the batches of a causal model have the defaults of its training.
 echo 'weight-decay = 0.05' > decay.toml
 check "a plan with a weight decay" eval 'build/gyre plan lm --preset lm-tiny --vocab-size 300 --config decay.toml --ranks 1 --gflops 10 --memory-gb 5 > plan.txt'
+for recipe in "--preset lm-tiny --optimizer adam" "--config $ROOT/tools/recipes/enwik8-base.toml"; do
+  check "a plan with $recipe" eval 'build/gyre plan lm --vocab-size 300 $recipe --ranks 1 --gflops 10 --memory-gb 5 > plan.txt'
+done
 check "batches with a weight decay" eval 'build/gyre inspect batches --causal $small --config decay.toml --updates 1 --output batches.safetensors > batches.txt'
 grep -q '^weight-decay = 0.1' muon/train.toml || fail "the weight decay of lm"
 build/gyre train lm $small --optimizer adam --model adam/ --after 1u

@@ -42,7 +42,9 @@ rejects 1 'a signal ended the training of out/speed' env GYRE_FAULT="0 30 forwar
 check "no speed of a trial that was interrupted" test ! -e out/muon.updates
 
 # Every experiment notices that a signal ended one of its trainings, which is a success for gyre train.
-for script in $(grep -lE '"\$gyre" train|\{launch(er)?\[@\]\}" train' "$ROOT"/tools/experiments/*.sh); do
+scripts=$(grep -lE '"\$gyre" train|\{launch(er)?\[@\]\}" train' "$ROOT"/tools/experiments/*.sh "$ROOT"/tools/scripts/multi30k.sh)
+check "the scripts that train are found" test "$(wc -l <<< "$scripts")" -ge 14
+for script in $scripts; do
   check "$(basename "$script") notices a signal" grep -q '^ *check_ended "' "$script"
 done
 

@@ -128,7 +128,7 @@ while read -r name line; do
   run=$output/runs/$name
   echo "== $name"
   read -ra position <<< "$line"
-  if ! grep -qs "\"event\":\"end\".*\"updates\":$updates\b" "$run/metrics.jsonl"; then
+  if ! has_ended "$run" "$updates"; then
     "$here/../scripts/mpirun.sh" -n "$ranks" "$gyre" train lm --config "$here/../recipes/lm-extrapolation.toml" \
       --train-sets "$output/text.tok" --vocab "$output/vocab.model" --model "$run" --after "${updates}u" \
       --total-updates "$updates" --threads "$threads" "${position[@]}" "${options[@]}" < /dev/null

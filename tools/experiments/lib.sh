@@ -6,6 +6,7 @@
 #   bpe_data TEXT OUTPUT PIECES  makes OUTPUT/vocab.model, joint BPE of that many pieces learned from the first 30,000
 #                                lines, and OUTPUT/text.tok, a token store, unless they exist
 #   check_ended RUN              fails if a signal ended the training of a run
+#   has_ended RUN UPDATES        whether the training of a run reached this number of updates, and no signal ended it
 #   table_head NAME COLUMN...    prints the head of a table in Markdown: a column of names, and columns of numbers
 
 check_settings() {
@@ -46,6 +47,10 @@ check_ended() {
     echo "a signal ended the training of $1; the same call goes on" >&2
     return 1
   fi
+}
+
+has_ended() {
+  grep -s '"event":"end"' "$1/metrics.jsonl" | grep -v '"reason":"stopped by a signal' | grep -q "\"updates\":$2\b"
 }
 
 table_head() {

@@ -30,7 +30,7 @@ last_loss() {
 # run OPTIMIZER RATE DECAY SEED UPDATES: trains unless done, and adds a line to sweep.tsv.
 run() {
   local name=$1-$2-$3-$4-$5
-  if ! grep -qs "\"event\":\"end\".*\"updates\":$5\b" "$output/runs/$name/metrics.jsonl"; then
+  if ! has_ended "$output/runs/$name" "$5"; then
     "$gyre" train lm --config "$here/../recipes/story.toml" --preset llama-tiny --optimizer "$1" --learn-rate "$2" \
       --weight-decay "$3" --seed "$4" --after "${5}u" --total-updates "$5" --valid-freq "${5}u" \
       --train-sets "$story/text.tok" --vocab "$story/tokenizer.json" --model "$output/runs/$name" "${options[@]}"

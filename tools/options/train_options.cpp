@@ -63,10 +63,7 @@ void set_fine_tuning_warmup(const OptionTable& table, TrainOptions& options, boo
 // Sets the defaults that depend on other options, and throws UsageError for options that were given but would have no
 // effect in this run.
 void check_train_options(const OptionTable& table, TrainOptions& options) {
-  OptimizerOptions& optimizer = options.optimizer;
-  if (optimizer.kind == "lion" && !table.given("optimizer-params") && !table.given("adam-betas"))
-    optimizer.beta1 = 0.9, optimizer.beta2 = 0.99;
-  if (optimizer.kind == "adam" && !table.given("weight-decay")) optimizer.weight_decay = 0;
+  set_optimizer_defaults(table, options.optimizer);
   table.reject_unused();
 }
 
@@ -77,6 +74,12 @@ void record_train_options(const OptionTable& table, TrainOptions& options) {
   options.record.notes = table.notes();
   if (table.resumes_run())
     options.record.notes.push_back("options: read from " + (options.start.directory / "train.toml").string());
+}
+
+void set_optimizer_defaults(const OptionTable& table, OptimizerOptions& optimizer) {
+  if (optimizer.kind == "lion" && !table.given("optimizer-params") && !table.given("adam-betas"))
+    optimizer.beta1 = 0.9, optimizer.beta2 = 0.99;
+  if (optimizer.kind == "adam" && !table.given("weight-decay")) optimizer.weight_decay = 0;
 }
 
 void use_pretrained_vocabulary(const Path& model, TrainOptions& options) {

@@ -24,6 +24,9 @@ namespace gyre {
 // Call after resolve(). Stores the resolved options and the notes that the run writes and logs.
 void record_train_options(const OptionTable& table, TrainOptions& options);
 
+// Call after resolve(). Sets the defaults that depend on the kind of the optimizer.
+void set_optimizer_defaults(const OptionTable& table, OptimizerOptions& optimizer);
+
 // Call after resolve(). Takes the vocabulary of the pretrained model unless the options give one, or that of a run that
 // continues without it.
 void use_pretrained_vocabulary(const Path& model, TrainOptions& options);

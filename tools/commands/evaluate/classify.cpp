@@ -47,7 +47,7 @@ TrainedTask task_of(const EvaluateClassifyArgs& args, const ClassifierConfig& co
   args.columns.apply(task.format);
   if (!args.metrics.empty()) task.metrics = args.metrics;
   for (const std::string& metric : args.metrics)
-    expect(metric != "f1" || task.format.classes.size() == 2, "--metrics", "macro-f1 with more than two classes",
+    expect(metric != "f1" || task.format.classes.size() <= 2, "--metrics", "macro-f1 with more than two classes",
            metric);
   task.metrics.push_back(loss_name(config));
   return task;

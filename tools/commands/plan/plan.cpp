@@ -534,6 +534,7 @@ struct PlanLanguage : PlanArgs {
 
   int run(bool causal) {
     model.config.causal = model.config.causal || causal;
+    set_optimizer_defaults(*table, train.optimizer);
     reject_adapters(train.lora);
     use_pretrained_vocabulary(train.pretrained_model, train);
     model.config.vocab_size = pieces(train.data.vocabulary);
