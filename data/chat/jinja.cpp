@@ -349,13 +349,13 @@ Value split(const std::string& text, const Bound& a, const Place& at) {
   return Value(std::move(parts));
 }
 
-std::string joined(const std::vector<Value>& values, const std::string& separator, const Place& at) {
+Value joined(const std::vector<Value>& values, const std::string& separator, const Place& at) {
   std::string text;
   for (size_t i = 0; i < values.size(); ++i) {
     text += (i == 0 ? "" : separator) + text_of(values[i], at);
     check_size(text, at);
   }
-  return text;
+  return Value::text(std::move(text));
 }
 
 Value items_of(const Value& value, const Place& at) {
@@ -397,7 +397,7 @@ Value call_string_method(const std::string& text, const std::string& name, const
   if (name == "upper") return checked_text(upper_case(text), at);
   if (name == "lower") return checked_text(lower_case(text), at);
   if (name == "capitalize") return checked_text(capitalized(text), at);
-  if (name == "join") return checked_text(joined(elements_of(a[0], at), text, at), at);
+  if (name == "join") return joined(elements_of(a[0], at), text, at);
   return replaced(text, a, at);
 }
 
@@ -528,8 +528,7 @@ Value filtered(const Value& value, const std::string& name, const Arguments& giv
     const bool is_missing = !value.is_defined() || (a[1].is_true() && !value.is_true());
     return !is_missing ? value : a.has(0) ? a[0] : Value::text("");
   }
-  if (name == "join")
-    return checked_text(joined(elements_of(value, at), a[0].is_json() ? string_of(a[0], at) : "", at), at);
+  if (name == "join") return joined(elements_of(value, at), a[0].is_json() ? string_of(a[0], at) : "", at);
   if (name == "upper") return checked_text(upper_case(text_of(value, at)), at);
   if (name == "lower") return checked_text(lower_case(text_of(value, at)), at);
   if (name == "capitalize") return checked_text(capitalized(text_of(value, at)), at);
